@@ -1,0 +1,133 @@
+"""Episodes: the complete record of one conversation, and what each seat earned in it.
+
+Serialises to one JSON line. Its digest covers everything but wall time, so equal seeds give equal digests
+in any backend, after a killed host, and on replay. Knows no bus, no file and no scenario.
+"""
+
+import hashlib
+import json
+from typing import Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from simarena.arena.errors import RecordError
+from simarena.arena.messages import Frozen, Message
+from simarena.arena.specs import AgentSpec
+from simarena.arena.tokens import Trajectory, TurnRecord, trajectories
+
+Ending = Literal[
+    "finished",
+    "turn_cap",
+    "length_cap",
+    "agent_fault",
+    "simulator_fault",
+    "environment_fault",
+    "cancelled",
+]
+"""Exactly one reason. Only `finished` is scored; the caps are truncations; the rest is nobody's reward."""
+
+TRUNCATED: frozenset[Ending] = frozenset({"turn_cap", "length_cap"})
+FAULTY: frozenset[Ending] = frozenset({"agent_fault", "simulator_fault", "environment_fault", "cancelled"})
+
+
+class Seat(Frozen):
+    """Who sat where."""
+
+    spec: AgentSpec
+    version: int | None = None
+    """Policy version at the first turn; None for seats without an engine."""
+
+
+class Turn(Frozen):
+    """One seat's move, in the order the scenario applied it."""
+
+    index: int
+    """Turn number within the episode, shared by all seats; simultaneous movers share an index."""
+    seat: str
+    state_key: str = ""
+    """The scenario's abstraction of the state this turn was taken in (GiGPO groups by it)."""
+    record: TurnRecord | None = None
+
+
+class Reward(Frozen):
+    """What a seat earned when turn `index` was applied, whoever moved in it."""
+
+    index: int
+    seat: str
+    value: float
+
+
+class Episode(Frozen):
+    """Producer: the conductor. Consumers: the trainer, the run folder, viewers, tournaments."""
+
+    id: str
+    scenario: str
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """The scenario's options; with `deal` they rebuild the initial state exactly."""
+    deal: int
+    member: int = 0
+    """Which of the group's episodes of this deal."""
+    seats: dict[str, Seat]
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Named by the scenario for reports: persona, task, ..."""
+    messages: tuple[Message, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    rewards: tuple[Reward, ...] = ()
+    checks: dict[str, bool] = Field(default_factory=dict)
+    """The outcome's named checks; empty unless `finished`."""
+    outcome: dict[str, float] = Field(default_factory=dict)
+    """Raw, unshaped result per seat in [0, 1]; filters look at this, never at shaped rewards."""
+    ending: Ending
+    fault: str = ""
+    """One line on what failed, for faulty endings."""
+    timings: dict[str, float] = Field(default_factory=dict)
+    """Wall seconds by name (`total`, `waiting`) and counts that depend on luck (`attempts`); not hashed."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Episode":
+        unknown = {t.seat for t in self.turns} | {r.seat for r in self.rewards} | set(self.outcome)
+        if unknown - set(self.seats):
+            raise RecordError(f"episode {self.id!r} names unknown seats {sorted(unknown - set(self.seats))}")
+        if self.ending != "finished" and (self.checks or self.outcome):
+            raise RecordError(f"episode {self.id!r} ended by {self.ending!r} but carries an outcome")
+        return self
+
+    @property
+    def success(self) -> bool:
+        """Finished with every check passed."""
+        return self.ending == "finished" and all(self.checks.values())
+
+    def turns_of(self, seat: str) -> tuple[Turn, ...]:
+        return tuple(turn for turn in self.turns if turn.seat == seat)
+
+    def returns(self, seat: str) -> float:
+        """Sum of this seat's rewards."""
+        return sum(reward.value for reward in self.rewards if reward.seat == seat)
+
+    def turn_rewards(self, seat: str) -> tuple[float, ...]:
+        """Rewards by this seat's own turns, shape [turns]: what came at or after a turn and before its next.
+
+        Anything earned before the seat's first turn is credited to the first.
+        """
+        indices = [turn.index for turn in self.turns_of(seat)]
+        earned = [0.0] * len(indices)
+        for reward in self.rewards:
+            if reward.seat == seat and indices:
+                position = max((i for i, index in enumerate(indices) if index <= reward.index), default=0)
+                earned[position] += reward.value
+        return tuple(earned)
+
+    def records_of(self, seat: str) -> tuple[TurnRecord, ...]:
+        """Token records of this seat's turns; raises RecordError if some turn has none."""
+        records = tuple(turn.record for turn in self.turns_of(seat))
+        if any(record is None for record in records):
+            raise RecordError(f"seat {seat!r} of episode {self.id!r} has turns without token records")
+        return tuple(record for record in records if record is not None)
+
+    def trajectories_of(self, seat: str) -> tuple[Trajectory, ...]:
+        return trajectories(seat, self.records_of(seat))
+
+    def digest(self) -> str:
+        """sha256 over everything but wall time, as hex."""
+        data = self.model_dump(mode="json", exclude={"timings": True, "messages": {"__all__": {"time"}}})
+        return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,92 @@
+"""The wire: keys and envelopes of the bus protocol, which any process in any language may speak.
+
+All payloads are one JSON object in the stream field `d`. `docs/bus.md` describes the same for readers
+without Python. Knows the names of streams, not how they are stored.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from simarena.arena.messages import Action, Frozen, Observation
+from simarena.arena.specs import AgentSpec
+
+GROUP = "hosts"
+"""The consumer group on every work stream."""
+
+
+def work(run: str, lane: str, replica: str) -> str:
+    """Stream of turn requests for one host of a lane."""
+    return f"sa:{run}:w:{lane}:{replica}"
+
+
+def replies(run: str, conductor: str) -> str:
+    """Stream on which one conductor hears replies."""
+    return f"sa:{run}:r:{conductor}"
+
+
+def conversation(run: str, episode: str) -> str:
+    """Stream of one conversation's messages; one writer, entry ids are message ids."""
+    return f"sa:{run}:c:{episode}"
+
+
+def pointers(run: str) -> str:
+    """Trimmed stream of pointers for viewers."""
+    return f"sa:{run}:ev"
+
+
+def heartbeat(run: str, lane: str, replica: str) -> str:
+    """Key that exists while a host of this lane lives."""
+    return f"sa:{run}:h:{lane}:{replica}"
+
+
+def hosts(run: str, lane: str) -> str:
+    """Key holding the comma-separated replica names of a lane that some process serves."""
+    return f"sa:{run}:lane:{lane}"
+
+
+def dead_letters(run: str) -> str:
+    return f"sa:{run}:dead"
+
+
+class TurnRequest(Frozen):
+    """Asks a host for one turn. Producer: the conductor. Consumer: an agent host or a remote agent."""
+
+    episode: str
+    turn: int
+    seat: str
+    attempt: int = 0
+    reply_to: str
+    spec: AgentSpec
+    observation: Observation
+
+
+FaultKind = Literal["agent", "simulator", "environment"]
+
+
+class TurnReply(Frozen):
+    """Answers one request; the first answer to (episode, turn, seat) counts, later ones are dropped."""
+
+    episode: str
+    turn: int
+    seat: str
+    attempt: int = 0
+    action: Action | None = None
+    fault: str = ""
+    """One line on why there is no action."""
+    kind: FaultKind = "agent"
+    seconds: float = 0.0
+    """Wall time the host spent on it."""
+
+
+class Pointer(Frozen):
+    """Tells viewers that a conversation moved on. Producer: the conductor."""
+
+    episode: str
+    message: str = ""
+    """Id of the newest message; empty for the ending."""
+    seat: str = ""
+    kind: str = ""
+    ending: str = ""
+    success: bool | None = None
+    labels: dict[str, str] = Field(default_factory=dict)

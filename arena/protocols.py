@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from simarena.arena.episodes import Ending, Episode
 from simarena.arena.messages import Action, Draft, Observation, Tool, ToolCall, View
+from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import Trail, TurnRecord
 from simarena.arena.topology import Topology
 
@@ -32,7 +33,7 @@ class Step(Generic[S]):
 
 
 class Scenario(Protocol[S]):
-    """Pure rules. Subclass it; the last five methods have defaults. The arena referees.
+    """Pure rules. Subclass it; all methods below `apply` have defaults. The arena referees.
 
     A state is a value: `apply` returns a new one and leaves the old untouched, so keeping an old state
     forks the world. All chance is drawn in `deal`; a scenario is a function of (options, deal, actions).
@@ -56,6 +57,10 @@ class Scenario(Protocol[S]):
     def apply(self, state: S, actions: Mapping[str, Action]) -> Step[S]:
         """Carry out the actions of exactly the seats in `to_act`. Invalid actions are answered, not raised."""
         ...
+
+    def cast(self) -> Mapping[str, AgentSpec]:
+        """Who sits where when the caller does not say; seats left out must be given."""
+        return {}
 
     def opening(self, state: S) -> tuple[Draft, ...]:
         """Messages before the first turn, such as a notice of who is on the line."""

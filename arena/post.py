@@ -1,0 +1,149 @@
+"""The post: carries turn requests and replies between one conductor and the hosts, over the bus.
+
+At least once out, at most once in: a request may be asked again, the first reply to it counts. A bus that
+is full or away is waited for. Knows envelopes and streams, not what a turn means.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+
+from simarena.arena import wire
+from simarena.arena.bus import Bus
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import AgentFault, BusFull, BusUnavailable
+from simarena.arena.lanes import HEARTBEAT, Lanes
+from simarena.arena.messages import Limits, Message, Observation
+from simarena.arena.specs import AgentSpec
+
+KEPT_POINTERS = 10_000
+"""Newest pointers kept for viewers."""
+KEPT_SECONDS = 60.0
+"""Seconds a finished conversation stays on the bus; the run folder is the record."""
+
+_Key = tuple[str, int, str]
+
+
+class Post:
+    """One conductor's mailbox."""
+
+    def __init__(self, bus: Bus, run: str, conductor: str, lanes: Lanes) -> None:
+        self._bus, self._run, self._lanes = bus, run, lanes
+        self._inbox = wire.replies(run, conductor)
+        self._waiting: dict[_Key, asyncio.Future[wire.TurnReply]] = {}
+        self._reader: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._reader = asyncio.create_task(self._listen(), name="post")
+
+    async def stop(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def ask(self, spec: AgentSpec, seen: Observation, limits: Limits) -> tuple[wire.TurnReply, int]:
+        """The reply to this observation and how often it was asked for. Raises AgentFault at the deadline.
+
+        Asks again after a share of `turn_seconds`, in case the request was lost with its host or the bus.
+        """
+        key = (seen.episode, seen.turn, seen.seat)
+        future = self._waiting[key] = asyncio.get_running_loop().create_future()
+        patience = limits.turn_seconds / limits.attempts
+        try:
+            for attempt in range(limits.attempts):
+                replica = await self._lanes.pick(spec.lane, seen.episode, seen.seat, limits.turn_seconds)
+                request = wire.TurnRequest(
+                    episode=seen.episode,
+                    turn=seen.turn,
+                    seat=seen.seat,
+                    attempt=attempt,
+                    reply_to=self._inbox,
+                    spec=spec,
+                    observation=seen,
+                )
+                payload = request.model_dump_json().encode()
+                stream = wire.work(self._run, spec.lane, replica)
+                await self._patiently(lambda s=stream, p=payload: self._bus.push(s, p))  # type: ignore[misc]
+                try:
+                    async with asyncio.timeout(patience):
+                        return await asyncio.shield(future), attempt + 1
+                except TimeoutError:
+                    continue
+            raise AgentFault(f"seat {seen.seat!r} did not answer within {limits.turn_seconds:g} s")
+        finally:
+            del self._waiting[key]
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Append messages to their conversation and point viewers at the newest."""
+        if not messages:
+            return
+        stream = wire.conversation(self._run, messages[0].episode)
+        newest = messages[-1]
+        pointer = wire.Pointer(episode=newest.episode, message=newest.id, seat=newest.seat, kind=newest.kind)
+        await asyncio.gather(
+            *(self._append(stream, message) for message in messages),
+            self._point(pointer),
+        )
+
+    async def close_conversation(self, episode: Episode) -> None:
+        """Tell viewers how it ended and let the bus forget it after a while."""
+        success = episode.success if episode.ending == "finished" else None
+        pointer = wire.Pointer(
+            episode=episode.id, ending=episode.ending, success=success, labels=dict(episode.labels)
+        )
+        stream = wire.conversation(self._run, episode.id)
+        await asyncio.gather(
+            self._point(pointer),
+            self._patiently(lambda: self._bus.expire([stream], KEPT_SECONDS)),
+        )
+
+    async def _append(self, stream: str, message: Message) -> None:
+        payload = message.model_dump_json().encode()
+        await self._patiently(lambda: self._bus.append(stream, message.id, payload))
+
+    async def _point(self, pointer: wire.Pointer) -> None:
+        payload = pointer.model_dump_json(exclude_defaults=True).encode()
+        await self._patiently(lambda: self._bus.push(wire.pointers(self._run), payload, keep=KEPT_POINTERS))
+
+    async def _patiently(self, send: Callable[[], Awaitable[object]]) -> None:
+        """Send; while the bus is full or away, wait and send again. The caller's deadline bounds the wait."""
+        pause = HEARTBEAT / 10
+        while True:
+            try:
+                await send()
+                return
+            except (BusFull, BusUnavailable):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 4 * HEARTBEAT)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                got = await self._bus.consume(self._inbox, wire.GROUP, "conductor", count=500, block=1.0)
+                for delivery in got:
+                    self._deliver(delivery.payload)
+                if got:
+                    await self._bus.ack(self._inbox, wire.GROUP, [delivery.id for delivery in got])
+            except (BusFull, BusUnavailable):
+                await asyncio.sleep(HEARTBEAT)
+
+    def _deliver(self, payload: bytes) -> None:
+        reply = _parse(payload)
+        future = reply and self._waiting.get((reply.episode, reply.turn, reply.seat))
+        if reply is not None and future is not None and not future.done():
+            future.set_result(reply)
+
+
+def _parse(payload: bytes) -> wire.TurnReply | None:
+    """The reply; one that names its turn but is otherwise malformed is its agent's fault; else None."""
+    try:
+        return wire.TurnReply.model_validate_json(payload)
+    except ValueError as error:
+        why = str(error).splitlines()[0]
+    try:
+        data = json.loads(payload)
+        return wire.TurnReply(
+            episode=data["episode"], turn=data["turn"], seat=data["seat"], fault=f"malformed reply: {why}"
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

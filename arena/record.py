@@ -1,0 +1,170 @@
+"""The run folder: what a run leaves behind, and what it goes on from. The record; the bus is only transport.
+
+    run.json        versions, seeds, the resolved recipe: written once, before anything else
+    metrics.jsonl   one line per step
+    episodes/       one file per batch, `<batch>.jsonl`, each line one Episode
+    checkpoints/    step-N/, each complete or absent
+    report.html     written by training/report.py
+
+Every file appears whole or not at all (written aside, then renamed), but metrics.jsonl, whose torn last
+line is dropped on reading. One writer at a time, held by a lock the system releases when it dies.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import RunFolderError, UsageError
+
+
+class RunFolder:
+    """A run folder, open for reading; `create` and `resume` open it for writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    @classmethod
+    def create(cls, path: Path) -> "RunFolder":
+        """A new, empty run folder that this process writes. Raises UsageError if a run is there already."""
+        folder = cls(path)
+        with _writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            folder._acquire()
+        if (path / "run.json").exists():
+            folder.close()
+            raise UsageError(f"{path} already holds a run: give --resume to go on with it, or another folder")
+        with _writing(path):
+            for name in ("episodes", "checkpoints"):
+                (path / name).mkdir(exist_ok=True)
+            _point_latest(path)
+        return folder
+
+    @classmethod
+    def resume(cls, path: Path) -> "RunFolder":
+        """An existing run folder that this process goes on writing."""
+        folder = cls.open(path)
+        with _writing(path):
+            folder._acquire()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """An existing run folder, to read."""
+        if not (path / "run.json").is_file():
+            raise UsageError(f"{path} is not a run folder (no run.json): give the folder that `train` printed")
+        return cls(path)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def describe(self, facts: dict[str, Any]) -> None:
+        """Write run.json."""
+        self._whole("run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
+
+    def facts(self) -> dict[str, Any]:
+        try:
+            facts: dict[str, Any] = json.loads((self.path / "run.json").read_text())
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"cannot read {self.path / 'run.json'}: {error}") from None
+        return facts
+
+    def metric(self, row: dict[str, Any]) -> None:
+        """Append one line to metrics.jsonl."""
+        with _writing(self.path), (self.path / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All complete lines of metrics.jsonl."""
+        path = self.path / "metrics.jsonl"
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def rewind(self, step: int) -> None:
+        """Forget metrics after this step: a resume writes them again."""
+        rows = [row for row in self.metrics() if row["step"] <= step]
+        self._whole("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+    def write_episodes(self, batch: str, episodes: Iterable[Episode]) -> None:
+        """Write one batch of episodes, replacing an earlier try at the same batch."""
+        lines = [episode.model_dump_json() + "\n" for episode in sorted(episodes, key=lambda e: e.id)]
+        self._whole(f"episodes/{batch}.jsonl", "".join(lines))
+
+    def batches(self) -> list[str]:
+        return sorted(path.stem for path in (self.path / "episodes").glob("*.jsonl"))
+
+    def episodes(self, batch: str | None = None) -> Iterator[Episode]:
+        """Episodes of one batch, or of all, in order."""
+        for name in [batch] if batch is not None else self.batches():
+            path = self.path / "episodes" / f"{name}.jsonl"
+            if not path.is_file():
+                raise UsageError(f"no batch {name!r} in {self.path}: it has {', '.join(self.batches()) or 'none'}")
+            with path.open() as file:
+                for line in file:
+                    yield Episode.model_validate_json(line)
+
+    @contextlib.contextmanager
+    def checkpoint(self, step: int) -> Iterator[Path]:
+        """A folder to fill; it becomes `checkpoints/step-N` when the block ends without an error."""
+        aside = self.path / "checkpoints" / f".step-{step}"
+        final = self.path / "checkpoints" / f"step-{step}"
+        with _writing(self.path):
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+            yield aside
+            shutil.rmtree(final, ignore_errors=True)
+            aside.rename(final)
+
+    def checkpoints(self) -> dict[int, Path]:
+        """Complete checkpoints by step, oldest first."""
+        found = {int(path.name[5:]): path for path in (self.path / "checkpoints").glob("step-*")}
+        return dict(sorted(found.items()))
+
+    def prune(self, keep: Iterable[int]) -> None:
+        """Delete checkpoints of other steps."""
+        kept = set(keep)
+        for step, path in self.checkpoints().items():
+            if step not in kept:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _acquire(self) -> None:
+        self._lock = (self.path / ".lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise RunFolderError(
+                f"another process is writing {self.path}: wait for it, or use another folder"
+            ) from None
+
+    def _whole(self, name: str, text: str) -> None:
+        final = self.path / name
+        aside = final.with_name(f".{final.name}")
+        with _writing(self.path):
+            aside.write_text(text)
+            aside.replace(final)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
+
+
+def _point_latest(path: Path) -> None:
+    """`latest` beside the run folder links to the newest run."""
+    link = path.parent / "latest"
+    if link.is_symlink() or not link.exists():
+        aside = path.parent / f".latest-{os.getpid()}"
+        aside.symlink_to(path.name)
+        aside.replace(link)

@@ -35,7 +35,7 @@ class AgentHost:
     ) -> None:
         self._bus, self._run, self._lane, self._replica = bus, run, lane, replica
         self._engine, self._build = engine, build
-        self._agents: dict[AgentSpec, Agent] = {}
+        self._agents: dict[str, Agent] = {}
         self._acting: dict[tuple[str, int, str], asyncio.Task[None]] = {}
         self.turns = 0
         """Turns answered so far."""
@@ -100,8 +100,9 @@ class AgentHost:
         began = time.monotonic()
         action, fault = None, ""
         try:
-            if (agent := self._agents.get(request.spec)) is None:
-                agent = self._agents[request.spec] = self._build(request.spec, self._engine)
+            name = request.spec.model_dump_json()
+            if (agent := self._agents.get(name)) is None:
+                agent = self._agents[name] = self._build(request.spec, self._engine)
             action = await agent.act(request.observation)
         except SimArenaError as error:
             fault = str(error)

@@ -129,8 +129,10 @@ class Post:
 
     def _deliver(self, payload: bytes) -> None:
         reply = _parse(payload)
-        future = reply and self._waiting.get((reply.episode, reply.turn, reply.seat))
-        if reply is not None and future is not None and not future.done():
+        if reply is None:
+            return
+        future = self._waiting.get((reply.episode, reply.turn, reply.seat))
+        if future is not None and not future.done():
             future.set_result(reply)
 
 

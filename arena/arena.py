@@ -1,0 +1,188 @@
+"""SimulatorArena: the facade. Opens a bus, hosts and a conductor, and plays conversations.
+
+    async with SimulatorArena(backend="inproc") as arena:
+        async for episode in arena.play("service-desk", deals=range(64), group=8):
+            ...
+
+Knows how the parts are wired; knows nothing of what they do.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from simarena.arena import wire
+from simarena.arena.backends import Backend
+from simarena.arena.bus import Bus, connect
+from simarena.arena.conductor import Conductor, Job
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import UsageError
+from simarena.arena.host import AgentHost
+from simarena.arena.messages import Limits
+from simarena.arena.protocols import Engine, Scenario
+from simarena.arena.specs import AgentSpec, EngineSpec, build_scenario
+
+
+class SimulatorArena:
+    """An open arena; use it as an async context manager."""
+
+    def __init__(
+        self,
+        backend: Literal["inproc", "ray"] = "inproc",
+        *,
+        bus: str | None = None,
+        seed: int = 0,
+        policies: Mapping[str, EngineSpec] | None = None,
+        people: int = 1,
+        limits: Limits | None = None,
+        run: str | None = None,
+    ) -> None:
+        """`bus` is a URL (`memory://`, `auto`, `redis://` ...); None takes what the backend needs.
+
+        `people` is the number of hosts for scripted agents; `run` the key prefix on the bus.
+        """
+        if backend not in ("inproc", "ray"):
+            raise UsageError(f"unknown backend {backend!r}: known: inproc, ray")
+        if backend == "ray" and (bus or "").startswith("memory:"):
+            raise UsageError("backend 'ray' needs a bus that other processes reach: bus = 'auto' or a Redis URL")
+        self.run = run or secrets.token_hex(4)
+        self.seed = seed
+        self.limits = limits or Limits()
+        self._kind = backend
+        self._bus_url = bus or ("memory://" if backend == "inproc" else "auto")
+        self._policies, self._people = dict(policies or {}), people
+        self._bus: Bus | None = None
+        self._backend: Backend | None = None
+        self._conductor: Conductor | None = None
+        self._guests: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> "SimulatorArena":
+        self._bus = await connect(self._bus_url)
+        try:
+            self._backend = _backend(self._kind, self._bus, self.run)
+            await self._backend.start(self._policies, self._people)
+            self._conductor = Conductor(self._bus, self.run)
+            await self._conductor.start()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for guest in self._guests:
+            guest.cancel()
+        await asyncio.gather(*self._guests, return_exceptions=True)
+        if self._conductor is not None:
+            await self._conductor.stop()
+        if self._backend is not None:
+            await self._backend.stop()
+        if self._bus is not None:
+            await self._bus.close()
+
+    @property
+    def bus(self) -> Bus:
+        assert self._bus is not None, "the arena is not open: use `async with`"
+        return self._bus
+
+    @property
+    def backend(self) -> Backend:
+        assert self._backend is not None, "the arena is not open: use `async with`"
+        return self._backend
+
+    async def play(
+        self,
+        scenario: str | Scenario[Any],
+        *,
+        options: Mapping[str, JsonValue] | None = None,
+        seats: Mapping[str, AgentSpec | str] | None = None,
+        deals: Iterable[int],
+        group: int = 1,
+        concurrency: int = 64,
+        prefix: str = "play",
+    ) -> AsyncIterator[Episode]:
+        """Play `group` episodes of each deal, `concurrency` at a time; yields them as they end.
+
+        Seats left out are cast by the scenario. Ids are `prefix/deal/member`; equal seeds and ids give equal
+        episodes. Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
+        """
+        assert self._conductor is not None, "the arena is not open: use `async with`"
+        options = dict(options or {})
+        rules = build_scenario(scenario, options) if isinstance(scenario, str) else scenario
+        cast = cast_seats(rules, seats or {})
+        jobs = (
+            Job(f"{prefix}/{deal}/{member}", rules, options, cast, deal, member, self.seed, self.limits)
+            for deal in deals
+            for member in range(group)
+        )
+        async for episode in _pooled(self._conductor, jobs, concurrency):
+            yield episode
+
+    async def publish(self, policy: str, version: int, weights: Any) -> None:
+        """Give a policy new weights; every turn asked for afterwards is played by this version."""
+        await self.backend.publish(policy, version, weights)
+
+    async def host(self, lane: str, engine: Engine | None = None) -> None:
+        """Serve a lane from this process, such as `human`, beside the backend's hosts."""
+        await self.bus.put(wire.hosts(self.run, lane), "here")
+        guest = AgentHost(self.bus, self.run, lane, "here", engine=engine)
+        self._guests.append(asyncio.create_task(guest.serve(), name=f"host {lane}/here"))
+
+    def cancel(self) -> None:
+        """End every running conversation at its next turn with `cancelled`."""
+        if self._conductor is not None:
+            self._conductor.cancel()
+
+
+def cast_seats(scenario: Scenario[Any], seats: Mapping[str, AgentSpec | str]) -> dict[str, AgentSpec]:
+    """Who sits where: what the caller says, else the scenario's own cast."""
+    if unknown := set(seats) - set(scenario.seats):
+        raise UsageError(
+            f"scenario {scenario.name!r} has no seat {sorted(unknown)}: it has {list(scenario.seats)}"
+        )
+    given = {seat: AgentSpec(agent=spec) if isinstance(spec, str) else spec for seat, spec in seats.items()}
+    full = {**scenario.cast(), **given}
+    if empty := [seat for seat in scenario.seats if seat not in full]:
+        raise UsageError(f"nobody sits at {empty} of {scenario.name!r}: give an agent for it in `seats`")
+    return full
+
+
+def _backend(kind: str, bus: Bus, run: str) -> Backend:
+    if kind == "inproc":
+        from simarena.arena.backends.inproc import InprocBackend
+
+        return InprocBackend(bus, run)
+    from simarena.arena.backends.ray import RayBackend
+
+    return RayBackend(bus, run, bus.url)
+
+
+async def _pooled(conductor: Conductor, jobs: Iterator[Job], concurrency: int) -> AsyncIterator[Episode]:
+    """Episodes as they end, with at most `concurrency` running or waiting to be taken."""
+    ended: asyncio.Queue[asyncio.Task[Episode]] = asyncio.Queue()
+    running: set[asyncio.Task[Episode]] = set()
+
+    def begin() -> None:
+        for job in jobs:
+            task = asyncio.create_task(conductor.play(job), name=job.id)
+            running.add(task)
+            task.add_done_callback(ended.put_nowait)
+            return
+
+    try:
+        for _ in range(concurrency):
+            begin()
+        while running:
+            task = await ended.get()
+            running.discard(task)
+            begin()
+            yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

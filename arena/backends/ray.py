@@ -1,0 +1,144 @@
+"""Hosts as Ray actors: many agents per actor, one engine per actor, weights through the object store.
+
+A killed actor is restarted by Ray, which also calls its `serve` again; it then takes the newest weights
+from the vault and goes on with what it left pending. Nothing of a turn travels by Ray call.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+
+import ray
+
+from simarena.arena import wire
+from simarena.arena.bus import Bus, connect
+from simarena.arena.errors import SimArenaError, UsageError
+from simarena.arena.host import AgentHost
+from simarena.arena.specs import PEOPLE, EngineSpec, build_engine
+
+OBJECT_STORE_BYTES = 300 * 1024 * 1024
+THREADS = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "TOKENIZERS_PARALLELISM": "false"}
+"""Two torch threads in one process lose on a busy machine; parallelism comes from processes."""
+
+
+def ensure_ray() -> bool:
+    """Connect to Ray: the cluster named by RAY_ADDRESS, else a private local one. True if we started it."""
+    if ray.is_initialized():
+        return False
+    address = os.environ.get("RAY_ADDRESS", "local")
+    local = {} if address != "local" else {"object_store_memory": OBJECT_STORE_BYTES, "include_dashboard": False}
+    ray.init(
+        address=address,
+        log_to_driver=False,
+        configure_logging=False,
+        runtime_env={"env_vars": THREADS},
+        **local,
+    )
+    return True
+
+
+class Vault:
+    """Holds a reference to the newest weights of each policy, for hosts that start late or again."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[int, list[Any]]] = {}
+
+    def put(self, policy: str, version: int, boxed: list[Any]) -> None:
+        self._newest[policy] = (version, boxed)
+
+    def get(self, policy: str) -> tuple[int, list[Any]] | None:
+        return self._newest.get(policy)
+
+
+class HostActor:
+    """An AgentHost in a process of its own."""
+
+    def __init__(self, url: str, run: str, lane: str, replica: str, engine: EngineSpec | None, vault: Any) -> None:
+        self._where = (url, run, lane, replica)
+        self._engine = build_engine(engine) if engine is not None else None
+        self._policy = lane.removeprefix("policy.")
+        self._vault = vault
+
+    async def serve(self) -> None:
+        """Serve until killed. Called again by Ray after a restart."""
+        url, run, lane, replica = self._where
+        newest = await self._vault.get.remote(self._policy)
+        if self._engine is not None and newest is not None:
+            await self.update(*newest)
+        bus = await connect(url)
+        await AgentHost(bus, run, lane, replica, engine=self._engine).serve()
+
+    async def ready(self) -> int:
+        """Process id, once the constructor is done."""
+        return os.getpid()
+
+    async def update(self, version: int, boxed: list[Any]) -> None:
+        """Take new weights. Idempotent: an older or equal version changes nothing."""
+        assert self._engine is not None
+        if version > self._engine.version:
+            (weights,) = boxed
+            if isinstance(weights, ray.ObjectRef):
+                weights = await weights
+            await self._engine.update_weights(version, weights)
+
+
+class RayBackend:
+    """One actor per host."""
+
+    def __init__(self, bus: Bus, run: str, url: str) -> None:
+        self._bus, self._run, self._url = bus, run, url
+        self._actors: dict[tuple[str, str], Any] = {}
+        self._serving: list[Any] = []
+        self._vault: Any = None
+        self._ours = False
+
+    async def start(self, policies: Mapping[str, EngineSpec], people: int) -> None:
+        self._ours = await asyncio.to_thread(ensure_ray)
+        self._vault = ray.remote(Vault).options(num_cpus=0).remote()
+        for name, spec in policies.items():
+            await self._open(f"policy.{name}", spec.replicas, spec)
+        await self._open(PEOPLE, people, None)
+        try:
+            await asyncio.gather(*(actor.ready.remote() for actor in self._actors.values()))
+        except ray.exceptions.RayError as error:
+            raise (_cause(error) or error) from error
+        self._serving = [actor.serve.remote() for actor in self._actors.values()]
+
+    async def publish(self, policy: str, version: int, weights: Any) -> None:
+        actors = [actor for (lane, _), actor in self._actors.items() if lane == f"policy.{policy}"]
+        if not actors:
+            raise UsageError(f"no policy {policy!r} in this arena")
+        boxed = [weights if isinstance(weights, ray.ObjectRef) else ray.put(weights)]
+        await self._vault.put.remote(policy, version, boxed)
+        await asyncio.gather(*(actor.update.remote(version, boxed) for actor in actors))
+
+    async def kill(self, lane: str, replica: str) -> None:
+        ray.kill(self._actors[lane, replica], no_restart=False)
+
+    async def stop(self) -> None:
+        for actor in [*self._actors.values(), self._vault]:
+            if actor is not None:
+                ray.kill(actor)
+        if self._ours:
+            await asyncio.to_thread(ray.shutdown)
+
+    async def _open(self, lane: str, replicas: int, spec: EngineSpec | None) -> None:
+        names = [str(i) for i in range(replicas)]
+        await self._bus.put(wire.hosts(self._run, lane), ",".join(names))
+        actor = ray.remote(HostActor).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+        for name in names:
+            self._actors[lane, name] = actor.remote(self._url, self._run, lane, name, spec, self._vault)
+
+
+def _cause(error: BaseException) -> SimArenaError | None:
+    """The error of ours behind a failed actor, if there is one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, SimArenaError):
+            return cause
+        cause = cause.__cause__ or getattr(cause, "cause", None)
+    return None

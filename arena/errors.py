@@ -59,7 +59,7 @@ class ScenarioError(SimArenaError):
     """A scenario broke its contract; names the scenario and the rule."""
 
 
-class RecordError(SimArenaError, ValueError):
+class RecordError(SimArenaError):
     """A record contradicts itself, such as five sampled ids with four log-probs."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from simarena.arena import wire
 from simarena.arena.bus import Bus
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import AgentFault, BusFull, BusUnavailable
+from simarena.arena.errors import AgentFault, BusFull, BusUnavailable, RecordError
 from simarena.arena.lanes import HEARTBEAT, Lanes
 from simarena.arena.messages import Limits, Message, Observation
 from simarena.arena.specs import AgentSpec
@@ -140,7 +140,7 @@ def _parse(payload: bytes) -> wire.TurnReply | None:
     """The reply; one that names its turn but is otherwise malformed is its agent's fault; else None."""
     try:
         return wire.TurnReply.model_validate_json(payload)
-    except ValueError as error:
+    except (ValueError, RecordError) as error:
         why = str(error).splitlines()[0]
     try:
         data = json.loads(payload)

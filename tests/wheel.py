@@ -20,7 +20,7 @@ print("wheel imports:", simarena.arena.__file__)
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        build = "from hatchling.build import build_wheel; print(build_wheel(%r))" % scratch
+        build = f"from hatchling.build import build_wheel; print(build_wheel({scratch!r}))"
         done = subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True, text=True)
         wheel = Path(scratch) / done.stdout.split()[-1]
         home = Path(scratch) / "venv"

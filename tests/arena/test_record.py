@@ -1,0 +1,119 @@
+"""The run folder: whole files or none, one writer, clear errors."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simarena.arena.episodes import Episode, Reward, Seat, Turn
+from simarena.arena.errors import RecordError, RunFolderError, UsageError
+from simarena.arena.record import RunFolder
+from simarena.arena.specs import AgentSpec
+
+
+def episode(name: str = "play/0/0", **more: object) -> Episode:
+    fields: dict[str, object] = {
+        "id": name,
+        "scenario": "toy",
+        "deal": 0,
+        "seats": {"a": Seat(spec=AgentSpec(agent="x:Y")), "b": Seat(spec=AgentSpec(agent="x:Z"))},
+        "ending": "finished",
+        **more,
+    }
+    return Episode(**fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    run = RunFolder.create(tmp_path / "run")
+    run.describe({"seed": 1})
+    return run
+
+
+def test_rewards_go_to_the_turn_before_them() -> None:
+    earned = [(1, "a", 1.0), (2, "a", 2.0), (3, "a", 4.0), (1, "b", 8.0)]
+    played = episode(
+        turns=(Turn(index=1, seat="a"), Turn(index=2, seat="b"), Turn(index=3, seat="a")),
+        rewards=tuple(Reward(index=i, seat=s, value=v) for i, s, v in earned),
+    )
+    assert played.turn_rewards("a") == (3.0, 4.0)
+    assert played.turn_rewards("b") == (8.0,)
+    assert played.returns("a") == 7.0
+
+
+def test_the_digest_ignores_wall_time_only() -> None:
+    assert episode(timings={"total": 1.0}).digest() == episode(timings={"total": 2.0}).digest()
+    assert episode(deal=1).digest() != episode().digest()
+
+
+def test_an_unfinished_episode_has_no_outcome() -> None:
+    with pytest.raises(RecordError, match="carries an outcome"):
+        episode(ending="turn_cap", outcome={"a": 1.0})
+    with pytest.raises(RecordError, match=r"unknown seats \['z'\]"):
+        episode(outcome={"z": 1.0})
+
+
+def test_episodes_come_back_as_they_were(folder: RunFolder) -> None:
+    written = [episode("play/1/0"), episode("play/0/0", checks={"done": True})]
+    folder.write_episodes("play", written)
+    assert list(folder.episodes("play")) == sorted(written, key=lambda e: e.id)
+    with pytest.raises(UsageError, match="no batch 'nope'"):
+        list(folder.episodes("nope"))
+
+
+def test_a_checkpoint_is_complete_or_absent(folder: RunFolder) -> None:
+    with contextlib.suppress(ZeroDivisionError), folder.checkpoint(1) as path:
+        (path / "half").write_text("x")
+        raise ZeroDivisionError
+    assert folder.checkpoints() == {}
+    for step in (2, 10):
+        with folder.checkpoint(step) as path:
+            (path / "whole").write_text(str(step))
+    assert list(folder.checkpoints()) == [2, 10]
+    folder.prune([10])
+    assert list(folder.checkpoints()) == [10]
+
+
+def test_metrics_survive_a_torn_line_and_rewind(folder: RunFolder) -> None:
+    for step in range(4):
+        folder.metric({"step": step})
+    with (folder.path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4, "lo')
+    folder.rewind(2)
+    folder.metric({"step": 3, "again": True})
+    assert folder.metrics() == [{"step": 0}, {"step": 1}, {"step": 2}, {"step": 3, "again": True}]
+
+
+def test_a_folder_is_never_overwritten(folder: RunFolder) -> None:
+    folder.close()
+    with pytest.raises(UsageError, match="--resume"):
+        RunFolder.create(folder.path)
+    assert RunFolder.resume(folder.path).facts() == {"seed": 1}
+
+
+def test_one_writer_at_a_time(folder: RunFolder) -> None:
+    code = f"""
+from pathlib import Path
+from simarena.arena.record import RunFolder
+try: RunFolder.resume(Path({str(folder.path)!r}))
+except Exception as error: print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "RunFolderError another process is writing" in done.stdout
+
+
+def test_what_is_no_run_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a run folder"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="cannot write"):
+        RunFolder.create(tmp_path / "file" / "run")
+
+
+def test_latest_points_at_the_newest(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        RunFolder.create(tmp_path / name).describe({"name": name})
+    assert json.loads((tmp_path / "latest" / "run.json").read_text()) == {"name": "two"}

@@ -1,0 +1,104 @@
+"""Checkpoints: a folder in Hugging Face format plus what exact resume needs. Safetensors and JSON only.
+
+`config.json`, `model.safetensors` and the tokenizer load with the Auto classes of transformers (adapters are
+merged in); `trainer/` holds optimiser moments, adapters and counters. Whoever calls makes the folder appear
+atomically. Knows no run loop: its state travels in `extra`.
+"""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import JsonValue
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from simarena.arena.errors import RunFolderError
+from simarena.training import lora
+from simarena.training.learner import Learner
+
+_MODEL = "model.safetensors"
+_STATE = "trainer/state.json"
+_OPTIMISER = "trainer/optimiser.safetensors"
+_ADAPTER = "trainer/adapter.safetensors"
+
+
+def save(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
+    """Write the learner, its tokenizer and the caller's own state into an existing folder."""
+    (folder / "trainer").mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        save_file(_untied(lora.merged(learner.model)), folder / _MODEL, metadata={"format": "pt"})
+    config = copy.deepcopy(learner.model.config)
+    config.architectures, config.dtype = [type(learner.model).__name__], "float32"
+    config.save_pretrained(folder)
+    if learner.model.can_generate():
+        learner.model.generation_config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    save_file(_moments(learner), folder / _OPTIMISER)
+    if learner.adapter:
+        save_file({name: weight.detach() for name, weight in learner.trained.items()}, folder / _ADAPTER)
+    state = {
+        "version": learner.version,
+        "skipped": learner.skipped,
+        "adapter": learner.adapter and learner.adapter.model_dump(mode="json"),
+        "origin": learner.origin,
+        "extra": extra,
+    }
+    (folder / _STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+
+
+def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
+    """Put a checkpoint into a learner built as the saved one was; returns the caller's own state.
+
+    Training then goes on bit for bit as if it had never stopped. Raises RunFolderError if files are missing or
+    the learner was built from another model or with another adapter.
+    """
+    try:
+        state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        weights = load_file(folder / (_ADAPTER if learner.adapter else _MODEL))
+        moments = load_file(folder / _OPTIMISER)
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"checkpoint {str(folder)!r} cannot be resumed: {error}") from None
+    if state["adapter"] != (learner.adapter and learner.adapter.model_dump(mode="json")):
+        raise RunFolderError(f"checkpoint {str(folder)!r} was trained with policy.lora = {state['adapter']}")
+    if state["origin"] != learner.origin:
+        raise RunFolderError(
+            f"checkpoint {str(folder)!r} was trained from another model: its frozen weights differ"
+        )
+    _restore(folder, learner, weights, moments)
+    learner.version, learner.skipped = state["version"], state["skipped"]
+    extra: dict[str, JsonValue] = state["extra"]
+    return extra
+
+
+def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments: dict[str, Tensor]) -> None:
+    if missing := learner.trained.keys() - weights.keys():
+        raise RunFolderError(f"checkpoint {str(folder)!r} has no weight {sorted(missing)[0]!r}: another model")
+    with torch.no_grad():
+        for name, weight in learner.trained.items():
+            weight.copy_(weights[name])
+    for key, value in moments.items():
+        name, _, slot = key.rpartition("/")
+        weight = learner.trained[name]
+        learner.adamw.state[weight][slot] = value.to(weight.device)
+
+
+def _moments(learner: Learner) -> dict[str, Tensor]:
+    return {
+        f"{name}/{slot}": value
+        for name, weight in learner.trained.items()
+        for slot, value in learner.adamw.state.get(weight, {}).items()
+    }
+
+
+def _untied(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Each tensor once, under its first name; transformers ties the others again when it loads."""
+    seen: set[int] = set()
+    unique: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        if tensor.data_ptr() not in seen:
+            unique[name] = tensor.detach().contiguous()
+        seen.add(tensor.data_ptr())
+    return unique

@@ -1,0 +1,175 @@
+"""Recipes: everything one training run is, as data. Class defaults are the vetted settings of design §10.
+
+Knows no file (`recipe_file.py` reads them) and loads no torch. Every key is used by something; a key that
+belongs to a credit rule or loss that was not chosen is an error.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
+
+from simarena.arena.messages import Frozen, Limits
+from simarena.training.credit import RULES
+from simarena.training.credit.returns import ReturnsOptions
+from simarena.training.credit.statistics import CreditOptions
+from simarena.training.filters import FilterOptions
+from simarena.training.losses import LOSSES
+from simarena.training.losses.grpo import GRPOOptions
+from simarena.training.losses.inputs import LossOptions
+
+LEARNER = "learner"
+"""In `[seats]`: this seat is played by the policy and learns."""
+
+
+def _choice(key: str, default: str, table: dict[str, tuple[Any, Any]]) -> Any:
+    """A union of the options classes of a table, told apart by `key`."""
+
+    def chosen(value: Any) -> Any:
+        return value.get(key, default) if isinstance(value, dict) else getattr(value, key)
+
+    members = tuple(Annotated[options, Tag(name)] for name, (options, _) in table.items())
+    return Annotated[Union[members], Discriminator(chosen)]  # noqa: UP007 - built at run time
+
+
+if TYPE_CHECKING:
+    CreditChoice = CreditOptions
+    LossChoice = LossOptions
+else:
+    CreditChoice = _choice("rule", "returns", RULES)
+    LossChoice = _choice("kind", "grpo", LOSSES)
+
+
+class ScenarioChoice(Frozen):
+    """Which rules are played."""
+
+    name: str
+    """A registered scenario, or `package.module:Factory`."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Lora(Frozen):
+    """Low-rank adapters (LoRA, arXiv 2106.09685)."""
+
+    rank: int = Field(default=16, gt=0)
+    alpha: float = Field(default=32.0, gt=0)
+    """Adapters are scaled by alpha / rank."""
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """Names of the linear layers that get adapters."""
+
+
+class Cloning(Frozen):
+    """Behaviour cloning before the first step, from a scripted agent of middling skill."""
+
+    steps: int = Field(default=0, ge=0)
+    """Optimiser steps; 0 starts from the model as it is."""
+    seconds: float = Field(default=120.0, gt=0)
+    """Wall time after which cloning stops early."""
+    episodes: int = Field(default=512, gt=0)
+    """Conversations of the scripted agent to learn from."""
+    batch: int = Field(default=8, gt=0)
+    """Conversations per optimiser step; large ones clone weakly in the same time."""
+    lr: float = Field(default=2e-3, gt=0)
+    skill: float = Field(default=0.5, ge=0, le=1)
+    """How often the scripted agent does the right thing."""
+
+
+class PolicyOptions(Frozen):
+    """The policy that learns and the engine that speaks for it."""
+
+    model: str = "tiny"
+    """`tiny`, `smollm2`, or a folder or hub name of a causal language model."""
+    engine: Literal["transformers", "vllm"] = "transformers"
+    replicas: int = Field(default=1, ge=1)
+    """Engine hosts; each holds the whole model."""
+    train: Literal["full", "lora"] = "full"
+    lora: Lora = Lora()
+    cloning: Cloning = Cloning()
+
+    @model_validator(mode="after")
+    def _agree(self) -> "PolicyOptions":
+        if self.train == "full" and "lora" in self.model_fields_set:
+            raise ValueError("policy.lora is not used when policy.train is 'full': set policy.train = \"lora\"")
+        return self
+
+
+class RolloutOptions(Frozen):
+    """The conversations of one step: `deals` × `group` episodes."""
+
+    deals: int = Field(default=16, gt=0)
+    group: int = Field(default=8, gt=0)
+    """G: episodes of one deal, whose returns are compared."""
+    concurrency: int = Field(default=128, gt=0)
+    """Conversations in flight."""
+    people: int = Field(default=1, gt=0)
+    """Hosts of simulated people."""
+    limits: Limits = Limits()
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    @field_validator("temperature", "top_p")
+    @classmethod
+    def _plain(cls, value: float) -> float:
+        if value != 1:
+            raise ValueError("must be 1: shaped sampling is off-policy, and no correction for it is on")
+        return value
+
+
+class OptimiserOptions(Frozen):
+    """AdamW (arXiv 1711.05101) and how the step is cut up."""
+
+    lr: float = Field(default=3e-4, gt=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = Field(default=0.0, ge=0)
+    grad_clip: float = Field(default=1.0, gt=0)
+    """Largest L2 norm of the gradient."""
+    warmup: int = Field(default=0, ge=0)
+    """Steps over which lr rises linearly; constant afterwards."""
+    micro_tokens: int = Field(default=8192, gt=0)
+    """Tokens of one micro-batch, padding among them; bounds memory, changes no gradient."""
+
+
+class EvaluationOptions(Frozen):
+    """How the policy is measured: before, after, and on the way, on held-out deals."""
+
+    every: int = Field(default=20, ge=0)
+    """Steps between evaluations; 0 evaluates before and after only."""
+    deals: int = Field(default=64, gt=0)
+
+
+class Recipe(Frozen):
+    """One training run."""
+
+    name: str
+    seed: int = 0
+    backend: Literal["inproc", "ray"] = "ray"
+    bus: str | None = None
+    """`memory://`, `auto`, or a Redis URL; left out: what suits the backend."""
+    threads: int = Field(default=1, gt=0)
+    """Torch threads of each process that computes; two on two busy cores are slower than one."""
+    steps: int = Field(default=100, gt=0)
+    """Optimiser steps."""
+    scenario: ScenarioChoice
+    seats: dict[str, str] = Field(default_factory=lambda: {"assistant": LEARNER})
+    """Seat → `learner`, or an agent by name; seats left out are cast by the scenario."""
+    policy: PolicyOptions = PolicyOptions()
+    rollout: RolloutOptions = RolloutOptions()
+    credit: CreditChoice = ReturnsOptions()
+    loss: LossChoice = GRPOOptions()
+    filters: FilterOptions = FilterOptions()
+    optimiser: OptimiserOptions = OptimiserOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+    checkpoint_every: int = Field(default=20, gt=0)
+    """Steps between checkpoints; the last step always has one."""
+    trackers: tuple[str, ...] = ()
+    """Beside metrics.jsonl, which is always written: `tensorboard`, `wandb`."""
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """The seats that learn."""
+        return tuple(sorted(seat for seat, agent in self.seats.items() if agent == LEARNER))
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Recipe":
+        if not self.learners:
+            raise ValueError(f'seats: nobody learns: write <seat> = "{LEARNER}" for one of them')
+        return self

@@ -1,0 +1,177 @@
+"""The learner: one policy's weights, its optimiser, and the step that turns credited samples into new weights.
+
+Its version counts calls of `update`, the run's only step axis. Dropout is off, as it is in the sampler, so
+training uses no random numbers and needs no generator state. Knows no episode, credit rule or loss by name.
+"""
+
+import copy
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from simarena.arena.seeds import derive
+from simarena.training import lora
+from simarena.training.batches import MicroBatch, Sample, micro_batches
+from simarena.training.config import Lora, OptimiserOptions
+from simarena.training.losses import LOSSES
+from simarena.training.losses.inputs import LossOptions, PolicyTokens
+from simarena.training.scorer import check, score
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+PerToken = dict[str, Tensor]
+
+
+class Learner:
+    """Trains a model in place: all weights, or LoRA adapters if `adapter` is given.
+
+    The model is put into float32 and evaluation mode (no dropout). Raises UsageError for a model or adapter
+    that cannot be trained.
+    """
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        loss: LossOptions,
+        optimiser: OptimiserOptions,
+        adapter: Lora | None = None,
+        seed: int = 0,
+    ) -> None:
+        check(model)
+        self.model = model.float().eval()
+        self.options = optimiser
+        self.loss = loss
+        self.adapter = adapter
+        self.version = 0
+        """Updates so far, skipped ones among them."""
+        self.skipped = {"empty": 0, "nonfinite": 0}
+        """Updates that changed nothing, by reason."""
+        if adapter:
+            lora.attach(model, adapter, derive("lora", seed))
+        self._reference = copy.deepcopy(model).requires_grad_(False) if loss.kl_beta and not adapter else None
+        self.trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        """The parameters that learn, by name."""
+        self.adamw = torch.optim.AdamW(
+            self.trained.values(),
+            lr=optimiser.lr,
+            betas=optimiser.betas,
+            weight_decay=optimiser.weight_decay,
+            fused=True,
+        )
+
+    def update(self, batch: Sequence[Sample]) -> dict[str, float]:
+        """One optimiser step over all samples; returns the step's metrics by `producer/quantity`.
+
+        A batch without policy tokens, and one whose gradient is not finite, changes nothing and is counted in
+        `train/skipped_steps`; the version rises all the same, so the step axis never stalls.
+        """
+        parts = micro_batches(batch, self.options.micro_tokens)
+        total = sum(part.count for part in parts)
+        self.adamw.zero_grad(set_to_none=True)
+        tokens = [self._backward(part, total) for part in parts]
+        norm = (
+            float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip)) if parts else 0.0
+        )
+        rate = self.options.lr * min(1.0, (self.version + 1) / max(1, self.options.warmup))
+        if not parts:
+            self.skipped["empty"] += 1
+        elif not math.isfinite(norm):
+            self.skipped["nonfinite"] += 1
+        else:
+            self.adamw.param_groups[0]["lr"] = rate
+            self.adamw.step()
+        self.adamw.zero_grad(set_to_none=True)
+        self.version += 1
+        return {
+            **_summary(tokens),
+            "tokens/trained": float(total),
+            "tokens/padding": _padding(parts),
+            "train/grad_norm": norm,
+            "train/learning_rate": rate,
+            "train/skipped_steps": float(sum(self.skipped.values())),
+            "train/nonfinite_steps": float(self.skipped["nonfinite"]),
+        }
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """A copy of the weights by state-dict name, adapters merged in, for engines. Tied weights are one array."""
+        arrays: dict[int, np.ndarray] = {}
+        named: dict[str, np.ndarray] = {}
+        with torch.no_grad():
+            plain = lora.merged(self.model)
+        for name, tensor in plain.items():
+            if tensor.data_ptr() not in arrays:
+                arrays[tensor.data_ptr()] = tensor.detach().cpu().numpy().copy()
+            named[name] = arrays[tensor.data_ptr()]
+        return named
+
+    @cached_property
+    def origin(self) -> str:
+        """sha256 of the frozen weights this learner leans on (LoRA base or KL reference); empty if none."""
+        if self.adapter:
+            frozen: Iterable[tuple[str, Tensor]] = (
+                (name, weight) for name, weight in self.model.named_parameters() if name not in self.trained
+            )
+        else:
+            frozen = self._reference.named_parameters() if self._reference is not None else ()
+        digest = hashlib.sha256()
+        for name, weight in frozen:
+            digest.update(name.encode())
+            digest.update(weight.detach().cpu().numpy().tobytes())
+        return digest.hexdigest() if self.adapter or self._reference is not None else ""
+
+    def _backward(self, part: MicroBatch, total: int) -> PerToken:
+        """Adds the gradient of one micro-batch; returns its per-token metrics."""
+        part = part.to(self.model.device)
+        scores = score(self.model, part)
+        current = scores.logprobs.detach()
+        fresh = part.versions == self.version
+        tokens = PolicyTokens(
+            logprobs=scores.logprobs,
+            entropy=scores.entropy,
+            # A token of the current version is its own reference: ratio 1 exactly, whatever float noise lies
+            # between sampler and scorer. An older one is compared with what it was sampled with.
+            old=torch.where(fresh, current, part.logprobs),
+            advantages=part.advantages,
+            reference=self._reference_logprobs(part) if self.loss.kl_beta else None,
+        )
+        _, function = LOSSES[self.loss.kind]
+        loss, metrics = function(tokens, self.loss, total)
+        loss.backward()
+        mismatch = torch.where(fresh, (current - part.logprobs).abs(), torch.zeros_like(current))
+        return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}
+
+    def _reference_logprobs(self, part: MicroBatch) -> Tensor:
+        model = self._reference if self._reference is not None else self.model
+        without: AbstractContextManager[None] = lora.disabled(model) if self.adapter else nullcontext()
+        with torch.no_grad(), without:
+            return score(model, part).logprobs
+
+
+def _summary(tokens: Sequence[PerToken]) -> Mapping[str, float]:
+    """Means over the step's tokens, and for ratio and mismatch what a mean would hide."""
+    joined = {name: torch.cat([part[name] for part in tokens]) for name in (tokens[0] if tokens else ())}
+    means = {name: float(values.mean()) for name, values in joined.items() if name not in ("ratio", "mismatch")}
+    if not tokens:
+        return means
+    ratio = joined["ratio"]
+    return {
+        **means,
+        "ratio/mean": float(ratio.mean()),
+        "ratio/max": float(ratio.max()),
+        "ratio/ess": float(ratio.sum() ** 2 / (len(ratio) * (ratio**2).sum())),
+        "mismatch/max": float(joined["mismatch"].max()),
+    }
+
+
+def _padding(parts: Sequence[MicroBatch]) -> float:
+    """Share of scored tokens that are padding."""
+    padded = sum(part.ids.numel() for part in parts)
+    return 1 - sum(int(part.lengths.sum()) for part in parts) / padded if padded else 0.0

@@ -21,6 +21,7 @@ from simarena.arena.bus import Bus, connect
 from simarena.arena.conductor import Conductor, Job
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import UsageError
+from simarena.arena.faults import Faults, FaultyBus, crash_hosts
 from simarena.arena.host import AgentHost
 from simarena.arena.messages import Limits
 from simarena.arena.protocols import Engine, Scenario
@@ -40,10 +41,12 @@ class SimulatorArena:
         people: int = 1,
         limits: Limits | None = None,
         run: str | None = None,
+        faults: Faults | None = None,
     ) -> None:
         """`bus` is a URL (`memory://`, `auto`, `redis://` ...); None takes what the backend needs.
 
-        `people` is the number of hosts for scripted agents; `run` the key prefix on the bus.
+        `people` is the number of hosts for scripted agents; `run` the key prefix on the bus;
+        `faults` a schedule of bad luck for drills.
         """
         if backend not in ("inproc", "ray"):
             raise UsageError(f"unknown backend {backend!r}: known: inproc, ray")
@@ -55,6 +58,7 @@ class SimulatorArena:
         self._kind = backend
         self._bus_url = bus or ("memory://" if backend == "inproc" else "auto")
         self._policies, self._people = dict(policies or {}), people
+        self._faults = faults
         self._bus: Bus | None = None
         self._backend: Backend | None = None
         self._conductor: Conductor | None = None
@@ -62,11 +66,16 @@ class SimulatorArena:
 
     async def __aenter__(self) -> "SimulatorArena":
         self._bus = await connect(self._bus_url)
+        if self._faults is not None:
+            self._bus = FaultyBus(self._bus, self._faults)
         try:
             self._backend = _backend(self._kind, self._bus, self.run)
             await self._backend.start(self._policies, self._people)
             self._conductor = Conductor(self._bus, self.run)
             await self._conductor.start()
+            if self._faults is not None:
+                drill = crash_hosts(self._backend, self._backend.hosts(), self._faults)
+                self._guests.append(asyncio.create_task(drill, name="crashes"))
         except BaseException:
             await self.__aexit__(None, None, None)
             raise

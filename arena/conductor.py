@@ -57,6 +57,7 @@ class _Stage:
     turns: list[Turn] = field(default_factory=list)
     rewards: list[Reward] = field(default_factory=list)
     index: int = 0
+    writing: asyncio.Task[None] | None = None
     waiting: float = 0.0
     attempts: int = 0
 
@@ -115,13 +116,15 @@ class Conductor:
                 "attempts": float(stage.attempts),
             },
         )
+        if stage.writing is not None:
+            await stage.writing
         await self._post.close_conversation(episode)
         return episode
 
     async def _converse(self, stage: _Stage) -> tuple[Ending, Step[Any]]:
         scenario, limits = stage.job.scenario, stage.job.limits
         with _scenario_faults(scenario):
-            await self._tell(stage, scenario.opening(stage.state))
+            self._tell(stage, scenario.opening(stage.state))
         while True:
             if self._cancelled:
                 return "cancelled", Step(stage.state)
@@ -186,7 +189,7 @@ class Conductor:
                 private.append(_to_self(seat, Text(text=action.thought)))
             if action.memory is not None:
                 private.append(_to_self(seat, ToolResult(name="memory", content=action.memory)))
-        await self._tell(stage, tuple(private))
+        self._tell(stage, tuple(private))
         return any(action.record is not None and action.record.finish == "length" for action in actions.values())
 
     async def _apply(self, stage: _Stage, actions: Mapping[str, Action]) -> Step[Any]:
@@ -203,10 +206,10 @@ class Conductor:
         stage.state = step.state
         for seat, value in step.rewards.items():
             stage.rewards.append(Reward(index=stage.index, seat=seat, value=float(value)))
-        await self._tell(stage, step.messages)
+        self._tell(stage, step.messages)
         return step
 
-    async def _tell(self, stage: _Stage, drafts: tuple[Draft, ...]) -> None:
+    def _tell(self, stage: _Stage, drafts: tuple[Draft, ...]) -> None:
         """Stamp drafts, enforce who may hear them, record them and put them on the conversation's stream."""
         last = stage.messages[-1] if stage.messages else None
         sequence = int(last.id.partition("-")[2]) if last is not None and last.turn == stage.index else 0
@@ -227,7 +230,9 @@ class Conductor:
             call = message.id if draft.kind == "tool_call" else call
             fresh.append(message)
         stage.messages += fresh
-        await self._post.publish(fresh)
+        if fresh:
+            # The next turn does not wait for viewers; the task is awaited before the conversation closes.
+            stage.writing = asyncio.create_task(self._post.publish(fresh, stage.writing))
 
 
 def _seat(spec: AgentSpec, records: list[TurnRecord]) -> Seat:

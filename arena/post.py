@@ -73,17 +73,17 @@ class Post:
         finally:
             del self._waiting[key]
 
-    async def publish(self, messages: Sequence[Message]) -> None:
-        """Append messages to their conversation and point viewers at the newest."""
-        if not messages:
-            return
+    async def publish(self, messages: Sequence[Message], after: asyncio.Task[None] | None) -> None:
+        """Append messages to their conversation, once `after` has written the earlier ones, and point viewers
+        at the newest. In order, one by one: a stream takes no entry that comes before its last."""
+        if after is not None:
+            await after
         stream = wire.conversation(self._run, messages[0].episode)
         newest = messages[-1]
         pointer = wire.Pointer(episode=newest.episode, message=newest.id, seat=newest.seat, kind=newest.kind)
-        await asyncio.gather(
-            *(self._append(stream, message) for message in messages),
-            self._point(pointer),
-        )
+        for message in messages:
+            await self._append(stream, message)
+        await self._point(pointer)
 
     async def close_conversation(self, episode: Episode) -> None:
         """Tell viewers how it ended and let the bus forget it after a while."""

@@ -17,6 +17,10 @@ class Backend(Protocol):
         """Start one host per replica of every policy and `people` hosts for scripted agents."""
         ...
 
+    def hosts(self) -> list[tuple[str, str]]:
+        """(lane, replica) of every host."""
+        ...
+
     async def publish(self, policy: str, version: int, weights: Any) -> None:
         """Give every replica of the policy these weights; returns when all of them serve the version."""
         ...

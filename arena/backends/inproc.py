@@ -26,6 +26,9 @@ class InprocBackend:
             await self._open(f"policy.{name}", spec.replicas)
         await self._open(PEOPLE, people)
 
+    def hosts(self) -> list[tuple[str, str]]:
+        return list(self._hosts)
+
     async def publish(self, policy: str, version: int, weights: Any) -> None:
         if policy not in self._engines:
             raise UsageError(f"no policy {policy!r} in this arena: it has {sorted(self._engines)}")

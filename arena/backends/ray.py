@@ -108,6 +108,9 @@ class RayBackend:
             raise (_cause(error) or error) from error
         self._serving = [actor.serve.remote() for actor in self._actors.values()]
 
+    def hosts(self) -> list[tuple[str, str]]:
+        return list(self._actors)
+
     async def publish(self, policy: str, version: int, weights: Any) -> None:
         actors = [actor for (lane, _), actor in self._actors.items() if lane == f"policy.{policy}"]
         if not actors:

@@ -1,0 +1,191 @@
+"""Conversations through the facade's public door, in process and on a virtual clock."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from toys import Counting
+
+from simarena.arena import wire
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.clock import run_virtual
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import ScenarioError, UsageError
+from simarena.arena.messages import Limits, Message
+from simarena.arena.protocols import Step
+from simarena.arena.specs import AgentSpec
+
+
+async def play(
+    n: int = 4, *, limits: Limits | None = None, people: int = 1, seed: int = 0, **how: Any
+) -> list[Episode]:
+    scenario = how.pop("scenario", None) or Counting(**how.pop("rules", {}))
+    async with SimulatorArena(limits=limits, people=people, seed=seed) as arena:
+        episodes = [episode async for episode in arena.play(scenario, deals=range(n), **how)]
+    return sorted(episodes, key=lambda episode: episode.id)
+
+
+def virtual(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+    return run_virtual(main)
+
+
+def test_a_conversation_is_played_and_scored() -> None:
+    (played,) = virtual(play(1))
+    assert played.success
+    assert played.ending == "finished"
+    assert played.labels == {"parity": str(int(played.messages[0].text) % 2)}
+    assert [turn.seat for turn in played.turns] == ["a", "b", "a", "b"]
+    assert played.returns("a") == 2.0
+    assert played.turns[2].state_key == "a2"
+
+
+def test_message_ids_grow_and_are_unique() -> None:
+    (played,) = virtual(play(1))
+    ids = [tuple(map(int, message.id.split("-"))) for message in played.messages]
+    assert ids == sorted(set(ids))
+    assert ids[0] == (0, 1)
+
+
+def test_thoughts_and_memory_are_private() -> None:
+    (played,) = virtual(play(1))
+    thoughts = [message for message in played.messages if message.kind == "thought"]
+    assert len(thoughts) == 8
+    assert all(message.audience == (message.seat,) for message in thoughts)
+
+
+def test_the_same_seed_gives_the_same_digests_in_any_order() -> None:
+    noisy = {"a": AgentSpec(agent="toys:Counter", options={"slip": 0.5})}
+    one = virtual(play(8, seats=noisy, group=2, concurrency=1))
+    many = virtual(play(8, seats=noisy, group=2, concurrency=64, people=3))
+    other = virtual(play(8, seats=noisy, group=2, seed=1))
+    assert [e.digest() for e in one] == [e.digest() for e in many]
+    assert [e.digest() for e in one] != [e.digest() for e in other]
+    assert len({e.success for e in one}) == 2
+
+
+def test_members_of_a_group_share_the_deal_but_not_the_chance() -> None:
+    noisy = {"a": AgentSpec(agent="toys:Counter", options={"slip": 0.5})}
+    played = virtual(play(1, seats=noisy, group=8))
+    assert {e.messages[0].text for e in played} == {played[0].messages[0].text}
+    assert len({tuple(m.text for m in e.messages) for e in played}) > 1
+
+
+def test_simultaneous_movers_share_a_turn() -> None:
+    (played,) = virtual(play(1, rules={"together": True}))
+    assert [(turn.index, turn.seat) for turn in played.turns] == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize(
+    ("agent", "ending", "says"),
+    [
+        ("toys:Broken", "simulator_fault", "RuntimeError: out of coffee"),
+        ("toys:Silent", "agent_fault", "did not answer within 9 s"),
+        ("toys:Windbag", "agent_fault", "said 100000 characters; the limit is 8000"),
+        ("toys:Nobody", "simulator_fault", "has no 'Nobody'"),
+    ],
+)
+def test_a_failing_agent_ends_its_own_episode_only(agent: str, ending: str, says: str) -> None:
+    limits = Limits(turn_seconds=9)
+
+    async def both() -> list[Episode]:
+        async with SimulatorArena(limits=limits) as arena:
+            bad = arena.play(Counting(), deals=[0], seats={"b": agent}, prefix="bad")
+            good = arena.play(Counting(), deals=[0], prefix="good")
+            return [e async for e in bad] + [e async for e in good]
+
+    failed, fine = virtual(both())
+    assert (failed.ending, failed.outcome, failed.success) == (ending, {}, False)
+    assert says in failed.fault
+    assert fine.success
+
+
+def test_an_episode_has_a_deadline() -> None:
+    slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 40.0})}
+    (played,) = virtual(play(1, seats=slow, rules={"turns": 100}, limits=Limits(episode_seconds=100)))
+    assert played.ending == "environment_fault"
+    assert "no end after 100 s" in played.fault
+
+
+def test_a_turn_cap_is_a_truncation_not_a_result() -> None:
+    (played,) = virtual(play(1, rules={"turns": 100}, limits=Limits(turns=7)))
+    assert (played.ending, played.outcome, played.checks) == ("turn_cap", {}, {})
+    assert len(played.turns) == 7
+
+
+class Crashing(Counting):
+    def apply(self, state: Any, actions: Any) -> Step[Any]:
+        raise KeyError("lost key")
+
+
+class Shapeless(Counting):
+    def apply(self, state: Any, actions: Any) -> Any:
+        return "not a step"
+
+
+class Standstill(Counting):
+    def to_act(self, state: Any) -> frozenset[str]:
+        return frozenset()
+
+
+def test_a_crash_of_the_scenario_is_an_environment_fault() -> None:
+    (played,) = virtual(play(1, scenario=Crashing()))
+    assert (played.ending, played.fault) == ("environment_fault", "scenario 'counting': KeyError: 'lost key'")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "says"), [(Shapeless(), "returned str, not Step"), (Standstill(), "nobody is to act")]
+)
+def test_a_scenario_that_breaks_its_contract_is_an_error(scenario: Counting, says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        virtual(play(1, scenario=scenario))
+
+
+def test_unknown_seats_and_empty_ones_are_said() -> None:
+    with pytest.raises(UsageError, match=r"has no seat \['c'\]"):
+        virtual(play(1, seats={"c": "toys:Counter"}))
+
+    class Empty(Counting):
+        def cast(self) -> dict[str, AgentSpec]:
+            return {}
+
+    with pytest.raises(UsageError, match=r"nobody sits at \['a', 'b'\]"):
+        virtual(play(1, scenario=Empty()))
+
+
+def test_a_lane_without_hosts_is_a_fault_that_names_it() -> None:
+    (played,) = virtual(play(1, seats={"b": AgentSpec.of_remote("bob")}, limits=Limits(turn_seconds=5)))
+    assert played.ending == "agent_fault"
+    assert "no host serves lane 'remote.bob'" in played.fault
+
+
+def test_every_message_is_on_the_conversations_stream() -> None:
+    async def scenario() -> tuple[list[Episode], list[Message], int]:
+        async with SimulatorArena(run="r") as arena:
+            episodes = [episode async for episode in arena.play(Counting(), deals=[5])]
+            entries = await arena.bus.read(wire.conversation("r", episodes[0].id), count=1000)
+            pointers = await arena.bus.length(wire.pointers("r"))
+            return episodes, [Message.model_validate_json(entry.payload) for entry in entries], pointers
+
+    (played,), streamed, pointers = run_virtual(scenario())
+    assert tuple(streamed) == played.messages
+    assert pointers > 4
+
+
+def test_a_thousand_conversations_in_flight_lose_nothing() -> None:
+    slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 5.0})}
+    played = virtual(play(1000, seats=slow, concurrency=1000, limits=Limits(turn_seconds=30)))
+    assert len({e.id for e in played}) == 1000
+    assert all(e.success for e in played)
+
+
+def test_virtual_time_is_free() -> None:
+    began = time.monotonic()
+
+    async def wait() -> float:
+        await asyncio.sleep(100_000)
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(wait()) >= 100_000
+    assert time.monotonic() - began < 5

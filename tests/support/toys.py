@@ -1,0 +1,101 @@
+"""A toy scenario and agents for tests: two seats count upwards, with a private channel and chance."""
+
+import asyncio
+import dataclasses
+import random
+from collections.abc import Mapping
+
+from simarena.arena.messages import Action, Draft, Observation, Text, View, drafts, say
+from simarena.arena.protocols import Scenario, Step
+from simarena.arena.seeds import rng
+from simarena.arena.specs import AgentSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    start: int
+    said: tuple[int, ...] = ()
+
+
+class Counting(Scenario[Count]):
+    """Seats `a` and `b` take turns (or move at once) and must say the next number; `a` hears the start."""
+
+    name = "counting"
+    seats = ("a", "b")
+
+    def __init__(self, turns: int = 4, together: bool = False) -> None:
+        self.turns, self.together = turns, together
+
+    def cast(self) -> Mapping[str, AgentSpec]:
+        return {seat: AgentSpec(agent="toys:Counter") for seat in self.seats}
+
+    def deal(self, rng: random.Random) -> Count:
+        return Count(rng.randrange(100))
+
+    def opening(self, state: Count) -> tuple[Draft, ...]:
+        return (Draft(seat="world", kind="notice", parts=(Text(text=str(state.start)),), audience=("a",)),)
+
+    def to_act(self, state: Count) -> frozenset[str]:
+        if self.together:
+            return frozenset(self.seats)
+        return frozenset({self.seats[len(state.said) % 2]})
+
+    def view(self, state: Count, seat: str) -> View:
+        return View(instructions="count")
+
+    def labels(self, state: Count) -> Mapping[str, str]:
+        return {"parity": str(state.start % 2)}
+
+    def state_key(self, state: Count, seat: str) -> str:
+        return f"{seat}{len(state.said)}"
+
+    def apply(self, state: Count, actions: Mapping[str, Action]) -> Step[Count]:
+        said, messages, rewards = state.said, (), {}
+        for seat, action in sorted(actions.items()):
+            number = int(action.text) if action.text.isdigit() else -1
+            messages += drafts(seat, action)
+            rewards[seat] = float(number == state.start + len(said) + 1)
+            said += (number,)
+        after = dataclasses.replace(state, said=said)
+        over = len(said) >= self.turns
+        checks = {"counted": said == tuple(state.start + 1 + i for i in range(len(said)))} if over else {}
+        outcome = {seat: float(checks["counted"]) for seat in self.seats} if over else {}
+        return Step(after, messages, rewards, "finished" if over else None, checks, outcome)
+
+
+class Counter:
+    """Says the next number after the last it heard; wrong with probability `slip`; remembers its turns."""
+
+    def __init__(self, slip: float = 0.0, delay: float = 0.0) -> None:
+        self.slip, self.delay = slip, delay
+
+    async def act(self, observation: Observation) -> Action:
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        heard = [m.text for m in observation.messages if m.text.isdigit()]
+        slips = rng(observation.seed, observation.turn).random() < self.slip
+        number = int(heard[-1]) + 1 + slips if heard else 1
+        turns = int(observation.memory().get("turns", 0)) + 1  # type: ignore[arg-type]
+        return say(str(number), thought=f"i say {number}", memory={"turns": turns})
+
+
+class Broken:
+    """Raises."""
+
+    async def act(self, observation: Observation) -> Action:
+        raise RuntimeError("out of coffee")
+
+
+class Silent:
+    """Never answers."""
+
+    async def act(self, observation: Observation) -> Action:
+        await asyncio.sleep(1e6)
+        raise AssertionError("unreachable")
+
+
+class Windbag:
+    """Talks past every limit."""
+
+    async def act(self, observation: Observation) -> Action:
+        return say("x" * 100_000)

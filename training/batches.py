@@ -83,9 +83,7 @@ def samples(group: Group, advantages: Advantages) -> tuple[Sample, ...]:
 def _of_episode(episode: Episode, seat: str, advantages: Sequence[float]) -> Iterator[Sample]:
     temperatures = {record.temperature for record in episode.records_of(seat)}
     if len(temperatures) > 1 or 0.0 in temperatures:
-        raise RecordError(
-            f"seat {seat!r} of episode {episode.id!r} sampled at temperatures {sorted(temperatures)}"
-        )
+        raise RecordError(f"episode {episode.id!r}: seat {seat!r} sampled at temperatures {sorted(temperatures)}")
     for part, trajectory in enumerate(episode.trajectories_of(seat)):
         yield Sample(
             key=f"{episode.id}/{seat}/{part:04}",

@@ -64,9 +64,7 @@ def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
     if state["adapter"] != (learner.adapter and learner.adapter.model_dump(mode="json")):
         raise RunFolderError(f"checkpoint {str(folder)!r} was trained with policy.lora = {state['adapter']}")
     if state["origin"] != learner.origin:
-        raise RunFolderError(
-            f"checkpoint {str(folder)!r} was trained from another model: its frozen weights differ"
-        )
+        raise RunFolderError(f"checkpoint {str(folder)!r} was trained from another model (frozen weights differ)")
     _restore(folder, learner, weights, moments)
     learner.version, learner.skipped = state["version"], state["skipped"]
     extra: dict[str, JsonValue] = state["extra"]

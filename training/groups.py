@@ -6,6 +6,7 @@ learned from; truncated ones are masked; faulty ones are nobody's reward. Knows 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from simarena.arena.episodes import FAULTY, TRUNCATED, Episode
 from simarena.arena.errors import RecordError
@@ -57,11 +58,9 @@ def form(episodes: Iterable[Episode], seat: str) -> Group:
     if not ordered:
         raise RecordError(f"a group for seat {seat!r} needs at least one episode")
     key = _key(ordered[0], seat)
-    for before, episode in zip(ordered, ordered[1:], strict=False):
+    for before, episode in pairwise(ordered):
         if _key(episode, seat) != key:
-            raise RecordError(
-                f"a group mixes {key} ({ordered[0].id!r}) and {_key(episode, seat)} ({episode.id!r})"
-            )
+            raise RecordError(f"a group mixes {key} and {_key(episode, seat)}: {before.id!r}, {episode.id!r}")
         if _table(episode) != _table(ordered[0]):
             raise RecordError(f"a group mixes options or other seats: {ordered[0].id!r} and {episode.id!r}")
         if episode.member == before.member:

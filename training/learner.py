@@ -77,9 +77,7 @@ class Learner:
         total = sum(part.count for part in parts)
         self.adamw.zero_grad(set_to_none=True)
         tokens = [self._backward(part, total) for part in parts]
-        norm = (
-            float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip)) if parts else 0.0
-        )
+        norm = self._clip()
         rate = self.options.lr * min(1.0, (self.version + 1) / max(1, self.options.warmup))
         if not parts:
             self.skipped["empty"] += 1
@@ -101,7 +99,7 @@ class Learner:
         }
 
     def weights(self) -> dict[str, np.ndarray]:
-        """A copy of the weights by state-dict name, adapters merged in, for engines. Tied weights are one array."""
+        """The weights by state-dict name, adapters merged in, copied for engines. Tied weights are one array."""
         arrays: dict[int, np.ndarray] = {}
         named: dict[str, np.ndarray] = {}
         with torch.no_grad():
@@ -127,9 +125,14 @@ class Learner:
             digest.update(weight.detach().cpu().numpy().tobytes())
         return digest.hexdigest() if self.adapter or self._reference is not None else ""
 
+    def _clip(self) -> float:
+        """Scale the gradient down to the largest norm allowed; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip))
+
     def _backward(self, part: MicroBatch, total: int) -> PerToken:
         """Adds the gradient of one micro-batch; returns its per-token metrics."""
         part = part.to(self.model.device)
+        reference = self._reference_logprobs(part) if self.loss.kl_beta else None
         scores = score(self.model, part)
         current = scores.logprobs.detach()
         fresh = part.versions == self.version
@@ -140,11 +143,11 @@ class Learner:
             # between sampler and scorer. An older one is compared with what it was sampled with.
             old=torch.where(fresh, current, part.logprobs),
             advantages=part.advantages,
-            reference=self._reference_logprobs(part) if self.loss.kl_beta else None,
+            reference=reference,
         )
         _, function = LOSSES[self.loss.kind]
         loss, metrics = function(tokens, self.loss, total)
-        loss.backward()
+        torch.autograd.backward(loss)
         mismatch = torch.where(fresh, (current - part.logprobs).abs(), torch.zeros_like(current))
         return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}
 

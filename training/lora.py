@@ -31,9 +31,7 @@ def attach(model: "PreTrainedModel", options: Lora, seed: int) -> None:
         try:
             inject_adapter_in_model(settings, model, _ADAPTER)
         except ValueError as error:
-            raise UsageError(
-                f"policy.lora.targets {list(options.targets)} do not fit this model: {error}"
-            ) from None
+            raise UsageError(f"policy.lora.targets {options.targets} do not fit this model: {error}") from None
 
 
 @contextmanager

@@ -43,10 +43,9 @@ def _cost(recipe: Recipe) -> str:
     rollout = recipe.rollout
     episodes = rollout.deals * rollout.group
     most = episodes * rollout.limits.turns * rollout.limits.turn_tokens
+    dealt = f"{episodes} episodes ({rollout.deals} deals × {rollout.group})"
     refill = f", up to {recipe.filters.refill} × that again for dropped groups" if recipe.filters.refill else ""
-    return (
-        f"{episodes} episodes ({rollout.deals} deals × {rollout.group}), at most {most:,} sampled tokens{refill}"
-    )
+    return f"{dealt}, at most {most:,} sampled tokens{refill}"
 
 
 def _evaluations(recipe: Recipe) -> str:

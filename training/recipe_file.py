@@ -97,9 +97,9 @@ def _explain(error: ErrorDetails) -> UsageError:
     if error["type"] == "missing":
         return UsageError(f"recipe key {key!r} is missing")
     problem = error["msg"].removeprefix("Value error, ")
-    return UsageError(
-        f"recipe key {key!r} = {error['input']!r}: {problem}" if error["loc"] else f"recipe: {problem}"
-    )
+    if isinstance(error["input"], Mapping | BaseModel):
+        return UsageError(f"recipe: {problem}")
+    return UsageError(f"recipe key {key!r} = {error['input']!r}: {problem}")
 
 
 def _unused(section: str, chosen: str, key: str) -> UsageError:

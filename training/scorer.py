@@ -58,7 +58,9 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
 
     parts = [
         checkpoint(rows, *part, use_reentrant=False, preserve_rng_state=False)
-        for part in zip(hidden.split(chunk), targets.split(chunk), batch.temperatures.split(chunk), strict=True)
+        for part in zip(
+            *(torch.split(column, chunk) for column in (hidden, targets, batch.temperatures)), strict=True
+        )
     ]
     logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
     return Scores(logprobs, entropy)

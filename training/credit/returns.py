@@ -31,8 +31,7 @@ def returns(group: Group, options: ReturnsOptions) -> Advantages:
     advantages: list[list[float]] = [[] for _ in futures]
     for column in zip_longest(*futures):
         reached = [member for member, value in enumerate(column) if value is not None]
-        for member, advantage in zip(
-            reached, centred([column[m] for m in reached], options.normalise), strict=True
-        ):
+        compared = centred([column[member] for member in reached], options.normalise)
+        for member, advantage in zip(reached, compared, strict=True):
             advantages[member].append(advantage)
     return tuple(tuple(turns) for turns in advantages)

@@ -4,6 +4,7 @@
 under string keys; it knows nothing of episodes, turns or agents (`arena/wire.py` names those).
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +19,8 @@ class Entry:
 
     id: str
     payload: bytes
+    reason: str = ""
+    """Why it is a dead letter; empty for every other entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,11 @@ class Bus(Protocol):
 
     Concurrent `append`, `push`, `ack` calls of one loop tick travel in one pipeline, in call order.
     """
+
+    @property
+    def url(self) -> str:
+        """Where others reach the same bus. May hold a password: hand it on, never show it."""
+        ...
 
     async def append(self, stream: str, id: str, payload: bytes) -> None:
         """Write at an explicit id (`turn-seq`). Writing the same again is a success; a different payload
@@ -91,3 +99,25 @@ class Bus(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+async def connect(url: str) -> Bus:
+    """A bus that has answered. Closing the one that `auto` started a server for stops that server.
+
+    `memory://` is private to this process; `auto` is SIMARENA_REDIS_URL if set, else an embedded server;
+    `redis://`, `rediss://` and `unix://` are addresses. Raises UsageError, MissingExtra or BusUnavailable.
+    """
+    if url == "memory://":
+        from simarena.arena.bus.memory import MemoryBus
+
+        return MemoryBus()
+    from simarena.arena.bus.redis import RedisBus
+
+    if url != "auto":
+        return await RedisBus.open(url)
+    if given := os.environ.get("SIMARENA_REDIS_URL"):
+        return await RedisBus.open(given)
+    from simarena.arena.bus.server import EmbeddedServer
+
+    server = await EmbeddedServer.start()
+    return await RedisBus.open(server.url, server)

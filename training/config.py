@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
+from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
 from simarena.training.credit import RULES
 from simarena.training.credit.returns import ReturnsOptions
@@ -16,6 +17,7 @@ from simarena.training.filters import FilterOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.losses.inputs import LossOptions
+from simarena.training.trackers import TRACKERS
 
 LEARNER = "learner"
 """In `[seats]`: this seat is played by the policy and learns."""
@@ -162,6 +164,14 @@ class Recipe(Frozen):
     """Steps between checkpoints; the last step always has one."""
     trackers: tuple[str, ...] = ()
     """Beside metrics.jsonl, which is always written: `tensorboard`, `wandb`."""
+
+    @field_validator("trackers")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in TRACKERS:
+                raise UnknownName("tracker", name, TRACKERS)
+        return names
 
     @property
     def learners(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from simarena.arena.messages import Frozen
 
-Split = Literal["train", "held_out"]
+Split = Literal["train", "heldout"]
 
 
 class Rate(Frozen):

@@ -30,12 +30,14 @@ _STYLE = """
 @media(prefers-color-scheme:dark){:root{--ink:#e3e9f0;--soft:#93a1b3;--line:#2b3542;--paper:#141a21;--accent:#6cabef;
 --good:#5cc78f}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1180px;margin:2rem auto;
-padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .6rem}p,figcaption,th,.by{color:var(--soft)}
+padding:0 1rem}h1{font-size:1.5rem;margin:0}
+h2{font-size:1.1rem;margin:2rem 0 .6rem}p,figcaption,th,.by{color:var(--soft)}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(340px,1fr));gap:1rem}figure{margin:0}
 svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px}svg text{font-size:10px;fill:var(--soft)}
 polyline{fill:none;stroke:var(--accent);stroke-width:1.6}.axis{stroke:var(--line)}circle{fill:var(--accent)}
-table{border-collapse:collapse}td,th{padding:.2rem .9rem .2rem 0;text-align:left;border-bottom:1px solid var(--line);
-font-variant-numeric:tabular-nums}.said{margin:.2rem 0;white-space:pre-wrap}.by{display:inline-block;min-width:7rem}
+table{border-collapse:collapse}td,th{padding:.2rem .9rem .2rem 0;text-align:left;
+border-bottom:1px solid var(--line);font-variant-numeric:tabular-nums}
+.said{margin:.2rem 0;white-space:pre-wrap}.by{display:inline-block;min-width:7rem}
 .better{color:var(--good)}pre{border:1px solid var(--line);border-radius:6px;padding:.8rem;overflow:auto}
 """
 
@@ -53,7 +55,7 @@ def write_report(
 def render(
     run: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], conversations: Sequence[tuple[str, Episode]] = ()
 ) -> str:
-    """The page. `run` may hold `name`, `plan`, and `before` and `after` blocks; each row of `metrics` has `step`."""
+    """The page. `run` may hold `name`, `plan`, `before` and `after` (blocks); each row of `metrics` has `step`."""
     title = _safe(str(run.get("name", "run")))
     before, after = (Block.model_validate(run[key]) if run.get(key) else None for key in ("before", "after"))
     parts = [

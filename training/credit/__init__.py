@@ -13,6 +13,8 @@ from simarena.training.credit.statistics import Advantages, CreditOptions
 from simarena.training.credit.trajectory import TrajectoryOptions, trajectory
 from simarena.training.groups import Group
 
+__all__ = ["RULES", "Advantages", "assign", "shuffled"]
+
 RULES: dict[str, tuple[type[CreditOptions], Callable[[Group, Any], Advantages]]] = {
     "trajectory": (TrajectoryOptions, trajectory),
     "returns": (ReturnsOptions, returns),

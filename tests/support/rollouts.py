@@ -1,0 +1,105 @@
+"""Hand-made rollouts for the tests of training: a tiny random Llama, and episodes with token records."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from simarena.arena.episodes import Episode, Reward, Seat, Turn
+from simarena.arena.specs import AgentSpec
+from simarena.arena.tokens import TurnRecord
+
+VOCAB = 64
+SEAT = "assistant"
+
+torch.set_num_threads(1)
+
+
+def llama(seed: int = 0) -> Any:
+    """A random two-layer Llama with tied embeddings and a pad id that is also its end id."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=VOCAB,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+            bos_token_id=1,
+            eos_token_id=2,
+            pad_token_id=2,
+            initializer_range=0.2,
+        )
+    ).eval()
+
+
+def record(
+    fed: Sequence[int],
+    sampled: Sequence[int],
+    *,
+    logprobs: Sequence[float] | None = None,
+    start: bool = False,
+    version: int = 0,
+    **more: Any,
+) -> TurnRecord:
+    return TurnRecord(
+        policy=more.pop("policy", "assistant"),
+        version=version,
+        start=start,
+        fed=tuple(fed),
+        sampled=tuple(sampled),
+        logprobs=tuple(logprobs if logprobs is not None else [-1.0] * len(sampled)),
+        finish="stop",
+        **more,
+    )
+
+
+def episode(
+    rewards: Sequence[float] = (),
+    *,
+    member: int = 0,
+    deal: int = 0,
+    outcome: float | None = None,
+    keys: Sequence[str] = (),
+    records: Sequence[TurnRecord] = (),
+    **more: Any,
+) -> Episode:
+    """One reward per turn of the assistant; the user moves before each of its turns."""
+    ending = more.pop("ending", "finished")
+    finished = ending == "finished"
+    turns = []
+    for position in range(len(rewards)):
+        turns.append(Turn(index=2 * position, seat="user"))
+        turns.append(
+            Turn(
+                index=2 * position + 1,
+                seat=SEAT,
+                state_key=keys[position] if keys else "",
+                record=records[position] if records else record((1, 2), (3, 4), start=position == 0),
+            )
+        )
+    earned = sum(rewards) if outcome is None else outcome
+    return Episode(
+        id=more.pop("id", f"step/{deal}/{member}"),
+        scenario="toy",
+        deal=deal,
+        member=member,
+        seats=more.pop("seats", None)
+        or {SEAT: Seat(spec=AgentSpec.of_policy("assistant"), version=0), "user": Seat(spec=AgentSpec(agent="toy"))},
+        turns=tuple(turns),
+        rewards=tuple(Reward(index=2 * p + 1, seat=SEAT, value=value) for p, value in enumerate(rewards)),
+        outcome={SEAT: earned} if finished else {},
+        checks=more.pop("checks", {"solved": earned > 0} if finished else {}),
+        ending=ending,
+        **more,
+    )
+
+
+def plain_logprobs(model: Any, ids: Sequence[int]) -> torch.Tensor:
+    """log p of each id given those before it, from the full logits of one row; shape [len(ids) - 1]."""
+    logits = model(input_ids=torch.tensor([list(ids)])).logits[0, :-1]
+    return logits.log_softmax(-1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]

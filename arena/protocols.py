@@ -78,6 +78,10 @@ class Scenario(Protocol[S]):
         """Texts only this seat may see until it says them; `check_scenario` looks for leaks."""
         return ()
 
+    def lexicon(self) -> tuple[str, ...]:
+        """Every word its texts can hold, for a policy with a word-level vocabulary; empty if unknown."""
+        return ()
+
     def topology(self) -> Topology:
         """Who hears whom; everyone hears everyone by default."""
         return Topology.everyone(self.seats)

@@ -60,7 +60,7 @@ class Lora(Frozen):
 
 
 class Cloning(Frozen):
-    """Behaviour cloning before the first step, from a scripted agent of middling skill."""
+    """Behaviour cloning before the first step, from a scripted agent."""
 
     steps: int = Field(default=0, ge=0)
     """Optimiser steps; 0 starts from the model as it is."""
@@ -71,8 +71,16 @@ class Cloning(Frozen):
     batch: int = Field(default=8, gt=0)
     """Conversations per optimiser step; large ones clone weakly in the same time."""
     lr: float = Field(default=2e-3, gt=0)
-    skill: float = Field(default=0.5, ge=0, le=1)
-    """How often the scripted agent does the right thing."""
+    teacher: str = ""
+    """The scripted agent, by name or `package.module:Factory`."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """The teacher's options."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Cloning":
+        if self.steps and not self.teacher:
+            raise ValueError("policy.cloning.steps needs policy.cloning.teacher: the agent to clone")
+        return self
 
 
 class PolicyOptions(Frozen):
@@ -135,7 +143,8 @@ class EvaluationOptions(Frozen):
 
     every: int = Field(default=20, ge=0)
     """Steps between evaluations; 0 evaluates before and after only."""
-    deals: int = Field(default=64, gt=0)
+    deals: int = Field(default=256, gt=0)
+    """Held-out conversations of one evaluation, one per deal."""
 
 
 class Recipe(Frozen):

@@ -44,6 +44,7 @@ def grpo(tokens: PolicyTokens, options: GRPOOptions, total: int) -> "tuple[Tenso
         "kl/old": ratio - 1 - log_ratio,
         "loss/policy": loss,
         "loss/entropy": tokens.entropy,
+        "loss/nll": -tokens.logprobs,
     }
     if tokens.reference is not None:
         gap = (tokens.reference - tokens.logprobs).clamp(-10, 10)

@@ -1,0 +1,118 @@
+"""A lesson: one step's conversations, from the deals to play to credited samples, and their fates.
+
+Asks for replacement deals while groups are dropped and refill rounds are left. Every number comes from
+(recipe, step), so a lesson repeated after a kill is the same lesson. Knows no arena and no model.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from simarena.arena.episodes import Episode
+from simarena.arena.ledger import Fate, Ledger
+from simarena.arena.seeds import derive, rng
+from simarena.training import monitors
+from simarena.training.batches import Sample, samples
+from simarena.training.config import Recipe
+from simarena.training.credit import assign
+from simarena.training.credit.statistics import Advantages
+from simarena.training.filters import fates, rejection
+from simarena.training.groups import Group, form
+
+
+class Lesson:
+    """The books of one step."""
+
+    def __init__(self, recipe: Recipe, step: int, ledger: Ledger) -> None:
+        self._recipe, self._step, self._ledger = recipe, step, ledger
+        self._groups: list[Group] = []
+        self._rejections: list[str] = []
+        self._advantages: list[Advantages] = []
+        self._dealt = self._rounds = 0
+        self.episodes: list[Episode] = []
+        """All conversations of the step so far."""
+
+    def wanted(self) -> list[int]:
+        """The deals to play next; none when there are enough groups or no refill round is left."""
+        rollout = self._recipe.rollout
+        if self._rounds > self._recipe.filters.refill:
+            return []
+        kept = {group.key.deal for group, why in self._judged() if not why}
+        missing = rollout.deals - len(kept)
+        deals = [self._deal(self._dealt + i) for i in range(missing)]
+        self._dealt += missing
+        self._rounds += 1
+        for deal in deals:
+            for member in range(rollout.group):
+                self._ledger.dispatch(f"{self.prefix}/{deal}/{member}")
+        return deals
+
+    @property
+    def prefix(self) -> str:
+        """First part of the step's episode ids."""
+        return f"train-{self._step}"
+
+    def _deal(self, number: int) -> int:
+        return derive("deals", self._recipe.seed, self._step, number) % 2**31
+
+    def take(self, episodes: Sequence[Episode]) -> None:
+        """Add the conversations of the deals asked for last."""
+        self.episodes += episodes
+        by_deal: dict[int, list[Episode]] = defaultdict(list)
+        for episode in episodes:
+            by_deal[episode.deal].append(episode)
+        for deal in sorted(by_deal):
+            for seat in self._recipe.learners:
+                group = form(by_deal[deal], seat)
+                self._groups.append(group)
+                self._rejections.append(rejection(group, self._recipe.filters))
+
+    def samples(self) -> list[Sample]:
+        """Credit the groups that are kept, settle every episode's fate, and return what to learn from."""
+        kept = [group for group, why in self._judged() if not why]
+        chance = rng("shuffle", self._recipe.seed, self._step)
+        self._advantages = assign(kept, self._recipe.credit, chance)
+        self._settle()
+        return [
+            sample
+            for group, advantages in zip(kept, self._advantages, strict=True)
+            for sample in samples(group, advantages)
+        ]
+
+    def _settle(self) -> None:
+        """One fate an episode: trained if it is for any of its learning seats."""
+        settled: dict[str, tuple[Fate, str]] = {}
+        for group, why in self._judged():
+            for episode, fate in fates(group, why).items():
+                if settled.get(episode, fate)[0] != "trained":
+                    settled[episode] = fate
+                settled.setdefault(episode, fate)
+        for episode in sorted(settled):
+            self._ledger.settle(episode, *settled[episode])
+
+    def _judged(self) -> list[tuple[Group, str]]:
+        return list(zip(self._groups, self._rejections, strict=True))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sampled by the learning policy."""
+        seats = self._recipe.learners
+        return sum(
+            len(turn.record.sampled)
+            for episode in self.episodes
+            for turn in episode.turns
+            if turn.record is not None and turn.seat in seats
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """What the step's conversations say about training; after `samples`."""
+        return {
+            **monitors.of_groups(self._groups, self._rejections),
+            **monitors.of_credit(self._advantages),
+            "groups/kept": float(self._rejections.count("")),
+            "groups/played": float(len(self._groups)),
+            "tokens/sampled": float(self.tokens),
+        }
+
+    def by_persona(self) -> Mapping[str, float]:
+        """Success share by persona."""
+        return monitors.by_label(self._groups, "persona")

@@ -1,0 +1,225 @@
+"""The run loop: rollouts, update, publish; evaluation, checkpoints and resume around them.
+
+Wires the parts and keeps the step axis, which is the policy version; knows no credit rule, loss, scenario
+or engine by name. After a kill, `resume` goes on from the newest checkpoint and repeats exactly what was
+lost, since every number of a step comes from (seed, step).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import cast
+
+from pydantic import JsonValue
+
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.ledger import Ledger
+from simarena.arena.messages import Frozen
+from simarena.arena.record import RunFolder
+from simarena.training import events
+from simarena.training.config import Recipe
+from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
+from simarena.training.lesson import Lesson
+from simarena.training.plan import plan
+from simarena.training.provenance import provenance
+from simarena.training.report import write_report
+from simarena.training.starting_point import starting_model
+from simarena.training.trackers import Trackers, open_copies
+from simarena.training.trainer import LocalTrainer, RayTrainer, TrainerDoor
+
+Emit = Callable[[events.Event], None]
+
+
+class TrainReport(Frozen):
+    """What a run came to."""
+
+    run: str
+    """The run folder."""
+    steps: int
+    seconds: float
+    before: events.Block
+    after: events.Block
+    ledger: dict[str, int]
+    interrupted: bool = False
+    """Stopped before the last step; it was saved, and a resume goes on."""
+
+
+async def train(
+    recipe: Recipe, folder: RunFolder, *, resume: bool, emit: Emit, stop: asyncio.Event
+) -> TrainReport:
+    """Train to the end of the recipe, or until `stop` is set: then the step is finished and saved."""
+    began = time.monotonic()
+    copies = open_copies(recipe.trackers, folder.path, recipe.model_dump(mode="json"))
+    trackers = Trackers(folder.metric, copies, lambda text: emit(events.Note(text=text)))
+    if not resume:
+        folder.describe(provenance(recipe))
+    emit(events.Started(plan=plan(recipe), total_steps=recipe.steps, run=str(folder.path)))
+    model = await starting_model(recipe, emit)
+    async with SimulatorArena(
+        recipe.backend,
+        bus=recipe.bus,
+        seed=recipe.seed,
+        policies={POLICY: engine_spec(recipe, model)},
+        people=recipe.rollout.people,
+        limits=recipe.rollout.limits,
+    ) as arena:
+        trainer: TrainerDoor = (RayTrainer if recipe.backend == "ray" else LocalTrainer)(model, recipe)
+        try:
+            report = await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
+        finally:
+            trackers.close()
+            await trainer.close()
+    report = report.model_copy(update={"seconds": time.monotonic() - began})
+    folder.describe(folder.facts() | report.model_dump(mode="json", exclude={"run"}))
+    _write_report(folder)
+    return report
+
+
+class Run:
+    """One run in an open arena."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        folder: RunFolder,
+        arena: SimulatorArena,
+        trainer: TrainerDoor,
+        trackers: Trackers,
+        emit: Emit,
+    ) -> None:
+        self._recipe, self._folder, self._arena = recipe, folder, arena
+        self._trainer, self._trackers, self._emit = trainer, trackers, emit
+        self._ledger = Ledger()
+        self._step = 0
+        self._before: events.Block | None = None
+        self._after: events.Block | None = None
+        """The newest evaluation."""
+
+    async def to_the_end(self, resume: bool, stop: asyncio.Event) -> TrainReport:
+        if resume:
+            await self._restore()
+        if self._before is None:
+            self._before = self._after = await self._evaluate()
+            await self._save()
+        while self._step < self._recipe.steps and not stop.is_set():
+            await self._train_step()
+            last = self._step == self._recipe.steps
+            if last or _due(self._step, self._recipe.evaluation.every):
+                self._after = await self._evaluate()
+            if last or stop.is_set() or _due(self._step, self._recipe.checkpoint_every):
+                await self._save()
+        assert self._after is not None
+        return TrainReport(
+            run=str(self._folder.path),
+            steps=self._step,
+            seconds=0.0,
+            before=self._before,
+            after=self._after,
+            ledger=self._ledger.counts(),
+            interrupted=self._step < self._recipe.steps,
+        )
+
+    async def _train_step(self) -> None:
+        began = time.monotonic()
+        lesson = Lesson(self._recipe, self._step, self._ledger)
+        while deals := lesson.wanted():
+            play = self._arena.play(
+                self._recipe.scenario.name,
+                options=options_of(self._recipe, "train"),
+                seats=seats_of(self._recipe),
+                deals=deals,
+                group=self._recipe.rollout.group,
+                concurrency=self._recipe.rollout.concurrency,
+                prefix=lesson.prefix,
+            )
+            lesson.take([episode async for episode in play])
+        require_some(lesson.episodes)
+        played = time.monotonic()
+        metrics = await self._trainer.update(lesson.samples())
+        updated = time.monotonic()
+        self._step += 1
+        await self._arena.publish(POLICY, self._step, await self._trainer.weights())
+        published = time.monotonic()
+        self._folder.write_episodes(f"train-{self._step:06d}", lesson.episodes)
+        ended = time.monotonic()
+        self._report_step(
+            lesson,
+            {
+                **metrics,
+                **lesson.metrics(),
+                "time/rollout": played - began,
+                "time/update": updated - played,
+                "time/publish": published - updated,
+                "time/step": ended - began,
+                "time/tokens_per_second": lesson.tokens / max(1e-9, played - began),
+            },
+        )
+
+    def _report_step(self, lesson: Lesson, row: dict[str, float]) -> None:
+        ledger = self._ledger.counts()
+        self._trackers.log(self._step, row | {f"ledger/{name}": float(n) for name, n in ledger.items()})
+        self._emit(
+            events.StepDone(
+                step=self._step,
+                total=self._recipe.steps,
+                metrics=row,
+                ledger=ledger,
+                by_persona=dict(lesson.by_persona()),
+                seconds_left=row["time/step"] * (self._recipe.steps - self._step),
+            )
+        )
+
+    async def _evaluate(self) -> events.Block:
+        episodes = await play_split(
+            self._arena,
+            self._recipe,
+            split="heldout",
+            deals=self._recipe.evaluation.deals,
+            prefix=f"eval-{self._step}",
+        )
+        self._folder.write_episodes(f"eval-{self._step:06d}", episodes)
+        block = score(episodes)
+        rates = {"eval/success": block.success, **{f"eval/{n}": r.success for n, r in block.by_persona.items()}}
+        self._trackers.log(self._step, rates)
+        self._emit(events.Evaluated(step=self._step, split="heldout", block=block))
+        return block
+
+    async def _save(self) -> None:
+        assert self._before is not None
+        assert self._after is not None
+        extra: dict[str, JsonValue] = {
+            "ledger": cast("JsonValue", self._ledger.dump()),
+            "before": self._before.model_dump(mode="json"),
+            "after": self._after.model_dump(mode="json"),
+        }
+        with self._folder.checkpoint(self._step) as path:
+            await self._trainer.save(path, extra)
+        self._folder.prune({0, self._step})
+        path = self._folder.checkpoints()[self._step]
+        self._emit(events.Saved(step=self._step, path=str(path)))
+
+    async def _restore(self) -> None:
+        """Go back to the newest checkpoint; without one, start anew."""
+        steps = self._folder.checkpoints()
+        self._step = max(steps, default=0)
+        self._folder.rewind(self._step if steps else -1)
+        if steps:
+            extra = await self._trainer.load(steps[self._step])
+            self._ledger = Ledger.load(cast("dict[str, object]", extra["ledger"]))
+            self._before = events.Block.model_validate(extra["before"])
+            self._after = events.Block.model_validate(extra["after"])
+        if self._step:
+            await self._arena.publish(POLICY, self._step, await self._trainer.weights())
+        self._emit(events.Note(text=f"going on from step {self._step} of {self._recipe.steps}"))
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+def _write_report(folder: RunFolder) -> None:
+    facts, rows = folder.facts(), folder.metrics()
+    batches = [batch for batch in folder.batches() if batch.startswith("eval-")]
+    firsts = [next(iter(folder.episodes(batch)), None) for batch in (batches[0], batches[-1])]
+    shown = [(when, e) for when, e in zip(("Before", "After"), firsts, strict=True) if e is not None]
+    write_report(folder.path / "report.html", facts, rows, shown)

@@ -1,0 +1,69 @@
+"""The starting point: the model folder a run begins with, made on first use and cached by content.
+
+`tiny` is built over the scenario's lexicon; with `policy.cloning` the model is first cloned from a teacher.
+The cache key covers the demonstrations themselves, so a change of rules, people or teacher makes a new one.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from simarena.agents import cache
+from simarena.arena.errors import UsageError
+from simarena.arena.specs import build_scenario
+from simarena.training import events
+from simarena.training.config import Recipe
+from simarena.training.evaluation import options_of
+
+TINY = "tiny"
+RECIPE_OF_CLONES = 1
+"""Raised when cloning itself changes, so that old clones are not taken for new ones."""
+
+
+async def starting_model(recipe: Recipe, emit: Callable[[events.Event], None]) -> Path:
+    """The folder to load policy and engine from. Raises UsageError for a model that cannot be had."""
+    from simarena.agents import models
+
+    model = recipe.policy.model
+    base = _tiny(recipe) if model == TINY else await asyncio.to_thread(models.locate, model)
+    return await _cloned(recipe, base, emit) if recipe.policy.cloning.steps else base
+
+
+def _tiny(recipe: Recipe) -> Path:
+    from simarena.agents import tiny
+
+    words = build_scenario(recipe.scenario.name, options_of(recipe, "train")).lexicon()
+    if not words:
+        raise UsageError(
+            f"policy.model = 'tiny' needs the words of scenario {recipe.scenario.name!r}, which gives no lexicon: "
+            "give it a `lexicon` method, or name another model"
+        )
+    name = f"tiny-{_key(words, recipe.seed)}"
+    return cache.once(name, lambda folder: _built(tiny.build(words, folder, seed=recipe.seed)))
+
+
+async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], None]) -> Path:
+    from simarena.training import cloning
+
+    episodes = await cloning.demonstrations(recipe, base)
+    digests = [episode.digest() for episode in episodes]
+    settings = recipe.policy.cloning.model_dump(mode="json")
+    name = f"clone-{_key(RECIPE_OF_CLONES, base.name, settings, digests)}"
+    loop = asyncio.get_running_loop()
+
+    def progress(step: int, total: int, loss: float) -> None:
+        loop.call_soon_threadsafe(emit, events.Cloning(step=step, total=total, loss=loss))
+
+    return await asyncio.to_thread(
+        cache.once, name, lambda folder: cloning.imitate(recipe, episodes, base, folder, progress)
+    )
+
+
+def _key(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _built(folder: Path) -> None:
+    """`cache.once` wants a builder that returns nothing."""

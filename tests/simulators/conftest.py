@@ -42,9 +42,7 @@ def resolve(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 def stamp(episode: str, turn: int, drafts: tuple[Draft, ...]) -> list[Message]:
     return [
-        Message(
-            episode=episode, id=f"{turn}-{n}", seat=d.seat, kind=d.kind, parts=d.parts, audience=d.audience
-        )
+        Message(episode=episode, id=f"{turn}-{n}", seat=d.seat, kind=d.kind, parts=d.parts, audience=d.audience)
         for n, d in enumerate(drafts, 1)
     ]
 

@@ -39,6 +39,8 @@ class Case:
     """The first ones heard at all, small talk included: what a careless clerk takes for the wish."""
     pressed: bool = False
     opened: bool = False
+    fresh: bool = False
+    """The account was looked up just now: nothing has happened since."""
     refundable: bool = False
     verified: bool = False
     mismatches: int = 0
@@ -57,6 +59,7 @@ def read(messages: Iterable[Message]) -> Case:
     case = Case()
     asked: dict[str, str] = {}
     for message in messages:
+        case.fresh = False
         for part in message.parts:
             if isinstance(part, ToolCall):
                 asked = {name: str(value) for name, value in part.arguments.items()}
@@ -94,7 +97,8 @@ def _note_result(case: Case, result: ToolResult, asked: dict[str, str]) -> None:
         return
     text = str(result.content)
     if result.name == "lookup":
-        case.opened, case.refundable = True, "flexible" in text or "cancelled" in text
+        case.opened = case.fresh = True
+        case.refundable = "flexible" in text or "cancelled" in text
     elif result.name == "verify":
         case.untried = False
         case.verified = text == "match."

@@ -29,19 +29,22 @@ LINES = Phrasebook(
 )
 
 SLIPS = {
-    "ask again": 0.08,
-    "skip identity": 0.22,
+    "ask again": 0.1,
+    "one by one": 0.5,
+    "skip identity": 0.35,
+    "believe": 0.2,
+    "give up": 0.35,
     "trust": 0.4,
-    "refuse early": 0.35,
-    "give in": 0.4,
+    "give in": 0.35,
     "distrust": 0.35,
     "first word": 0.4,
-    "vague": 0.4,
+    "vague": 0.45,
     "ignore change": 0.5,
 }
-"""How often a novice errs where it can: asks what it was told; acts on an account it has not verified, or
-after two wrong codes; refuses at the first wrong code; refunds a fixed fare; refuses an owed refund; takes
-the first city or day it heard for the one that is meant; does not say the result; keeps to the old day."""
+"""How often a novice errs where it can. Asks for the wish again; asks for account and code one by one; acts as
+soon as the account lies open; takes a code on trust; refuses at the first wrong code; acts after two wrong
+ones; refunds a fixed fare; refuses an owed refund under pressure; takes the first city or day it heard for
+the one that is meant; does not say the result; keeps to the old day."""
 
 
 class Clerk:
@@ -72,21 +75,21 @@ class _Turn:
         if case.task != "refund" and not (case.day and (case.city or case.task == "change")):
             return self._say(f"ask {case.task}")
         if not case.account:
-            return self._say("ask account" if case.code else "ask both")
+            return self._say("ask account" if case.code or self._slip("one by one") else "ask both")
         if not case.opened:
             return call("lookup", account=case.account)
-        if not case.verified and not self._slip("skip identity"):
-            return self._identify()
-        return self._carry_out()
+        if case.verified or (case.fresh and self._slip("skip identity")):
+            return self._carry_out()
+        return self._identify()
 
     def _identify(self) -> Action:
         case = self._case
         if case.mismatches > 1 or case.evasions > 1:
             return self._carry_out() if self._slip("trust") else self._say("refuse code")
         if case.untried:
-            return call("verify", code=case.code)
+            return self._carry_out() if self._slip("believe") else call("verify", code=case.code)
         if case.mismatches:
-            return self._say("refuse code" if self._slip("refuse early") else "mismatch")
+            return self._say("refuse code" if self._slip("give up") else "mismatch")
         return self._say("ask code")
 
     def _carry_out(self) -> Action:

@@ -13,9 +13,9 @@ ACCOUNTS = (
 CITIES = ("berlin", "cairo", "lima", "london", "oslo", "paris", "rome", "tokyo")
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Codes, seats and prices are disjoint, so that a number says what it is.
-CODES = tuple("31 34 37 42 46 48 53 57 59 62 65 68 73 76 84 89".split())
-SEATS = tuple("11 12 13 14 15 16 17 18 19 20".split())
-PRICES = tuple("120 140 160 180 210 240 260 290".split())
+CODES = ("31", "34", "37", "42", "46", "48", "53", "57", "59", "62", "65", "68", "73", "76", "84", "89")
+SEATS = ("11", "12", "13", "14", "15", "16", "17", "18", "19", "20")
+PRICES = ("120", "140", "160", "180", "210", "240", "260", "290")
 
 Fare = Literal["fixed", "flexible"]
 FARES: tuple[Fare, ...] = ("fixed", "flexible")

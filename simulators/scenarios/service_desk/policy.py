@@ -25,6 +25,7 @@ def violation(tool: str, verified: bool, trip: Trip | None) -> Violation | None:
         return "forbidden_refund"
     return None
 
+
 NOTICES = {
     "empty": "say something or use a tool.",
     "leave": "only the customer can end this.",

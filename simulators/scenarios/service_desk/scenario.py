@@ -39,9 +39,7 @@ class ServiceDesk(Scenario[State]):
     name = "service-desk"
     seats = (ASSISTANT, USER)
 
-    def __init__(
-        self, split: Split = "train", personas: Sequence[str] | None = None, patience: int = 10
-    ) -> None:
+    def __init__(self, split: Split = "train", personas: Sequence[str] | None = None, patience: int = 10) -> None:
         if split not in SPLITS:
             raise UsageError(f"unknown split {split!r}: one of {', '.join(SPLITS)}")
         if patience < 1:

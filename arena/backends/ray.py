@@ -5,6 +5,7 @@ from the vault and goes on with what it left pending. Nothing of a turn travels 
 """
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,7 @@ from simarena.arena.host import AgentHost
 from simarena.arena.specs import PEOPLE, EngineSpec, build_engine
 
 OBJECT_STORE_BYTES = 300 * 1024 * 1024
+STOP_SECONDS = 5.0
 THREADS = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "TOKENIZERS_PARALLELISM": "false"}
 """Two torch threads in one process lose on a busy machine; parallelism comes from processes."""
 
@@ -57,20 +59,28 @@ class Vault:
 class HostActor:
     """An AgentHost in a process of its own."""
 
-    def __init__(self, url: str, run: str, lane: str, replica: str, engine: EngineSpec | None, vault: Any) -> None:
+    def __init__(self, url: str, run: str, lane: str, replica: str, engine: str) -> None:
+        """`engine` is an EngineSpec as JSON, or empty: Ray cannot restart an actor whose arguments are objects."""
         self._where = (url, run, lane, replica)
-        self._engine = build_engine(engine) if engine is not None else None
-        self._policy = lane.removeprefix("policy.")
-        self._vault = vault
+        self._engine = build_engine(EngineSpec.model_validate_json(engine)) if engine else None
+        self._serving: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
-        """Serve until killed. Called again by Ray after a restart."""
+        """Serve until stopped. Called again by Ray after a restart."""
         url, run, lane, replica = self._where
-        newest = await self._vault.get.remote(self._policy)
-        if self._engine is not None and newest is not None:
-            await self.update(*newest)
+        if self._engine is not None:
+            newest = await ray.get_actor(_vault(run)).get.remote(lane.removeprefix("policy."))
+            if newest is not None:
+                await self.update(*newest)
         bus = await connect(url)
-        await AgentHost(bus, run, lane, replica, engine=self._engine).serve()
+        self._serving = asyncio.create_task(AgentHost(bus, run, lane, replica, engine=self._engine).serve())
+        await asyncio.gather(self._serving, return_exceptions=True)
+        await bus.close()
+
+    async def stop(self) -> None:
+        """End `serve`."""
+        if self._serving is not None:
+            self._serving.cancel()
 
     async def ready(self) -> int:
         """Process id, once the constructor is done."""
@@ -97,8 +107,8 @@ class RayBackend:
         self._ours = False
 
     async def start(self, policies: Mapping[str, EngineSpec], people: int) -> None:
-        self._ours = await asyncio.to_thread(ensure_ray)
-        self._vault = ray.remote(Vault).options(num_cpus=0).remote()
+        self._ours = ensure_ray()
+        self._vault = ray.remote(Vault).options(num_cpus=0, name=_vault(self._run)).remote()
         for name, spec in policies.items():
             await self._open(f"policy.{name}", spec.replicas, spec)
         await self._open(PEOPLE, people, None)
@@ -123,18 +133,27 @@ class RayBackend:
         ray.kill(self._actors[lane, replica], no_restart=False)
 
     async def stop(self) -> None:
+        with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await asyncio.gather(*(actor.stop.remote() for actor in self._actors.values()))
+                await asyncio.gather(*self._serving)
         for actor in [*self._actors.values(), self._vault]:
             if actor is not None:
                 ray.kill(actor)
         if self._ours:
-            await asyncio.to_thread(ray.shutdown)
+            ray.shutdown()
 
     async def _open(self, lane: str, replicas: int, spec: EngineSpec | None) -> None:
         names = [str(i) for i in range(replicas)]
         await self._bus.put(wire.hosts(self._run, lane), ",".join(names))
         actor = ray.remote(HostActor).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
         for name in names:
-            self._actors[lane, name] = actor.remote(self._url, self._run, lane, name, spec, self._vault)
+            engine = spec.model_dump_json() if spec else ""
+            self._actors[lane, name] = actor.remote(self._url, self._run, lane, name, engine)
+
+
+def _vault(run: str) -> str:
+    return f"simarena-vault-{run}"
 
 
 def _cause(error: BaseException) -> SimArenaError | None:

@@ -1,0 +1,1 @@
+"""Measurements behind `simarena bench`: each file measures one part and yields figures."""

@@ -1,0 +1,75 @@
+"""How fast the bus is: bare messages, and whole scripted conversations in both backends."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Literal
+
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.bus import Bus, connect
+from simarena.tui.bench.figure import Figure, peak_bytes
+
+MESSAGES = 20_000
+BATCH = 500
+"""Messages sent in one tick of the loop; they share a pipeline."""
+PAYLOAD = b"x" * 512
+IN_FLIGHT = 1000
+"""Conversations at once."""
+TARGETS = {"inproc": 1500, "ray": 1000}
+"""Turns per second asked for, on two cores."""
+
+
+async def measure(conversations: int = 2 * IN_FLIGHT, messages: int = MESSAGES) -> AsyncIterator[Figure]:
+    """All figures of the bus, one at a time as they are known."""
+    for url, against in (("memory://", "in this process"), ("auto", "embedded or given server")):
+        bus = await connect(url)
+        try:
+            rate = await _messages(bus, messages)
+        finally:
+            await bus.close()
+        name = "messages_memory" if url == "memory://" else "messages_redis"
+        yield Figure(
+            name, rate, "messages/s", f"{len(PAYLOAD)} bytes pushed, consumed and acknowledged, {against}"
+        )
+    for backend in ("inproc", "ray"):
+        async for figure in _turns(backend, conversations):  # type: ignore[arg-type]
+            yield figure
+
+
+async def _messages(bus: Bus, count: int) -> float:
+    """Messages per second that one producer and one consumer pass through a work stream."""
+    began = time.perf_counter()
+    await asyncio.gather(_produce(bus, count), _consume(bus, count))
+    return count / (time.perf_counter() - began)
+
+
+async def _produce(bus: Bus, count: int) -> None:
+    for start in range(0, count, BATCH):
+        await asyncio.gather(*(bus.push("bench", PAYLOAD) for _ in range(min(BATCH, count - start))))
+
+
+async def _consume(bus: Bus, count: int) -> None:
+    while count > 0:
+        got = await bus.consume("bench", "group", "one", count=BATCH, block=1.0)
+        await bus.ack("bench", "group", [delivery.id for delivery in got])
+        count -= len(got)
+
+
+async def _turns(backend: Literal["inproc", "ray"], conversations: int) -> AsyncIterator[Figure]:
+    """Scripted turns per second of `service-desk`, with memory per conversation in flight."""
+    async with SimulatorArena(backend) as arena:
+        await _play(arena, 32, "warm")
+        before, began = peak_bytes(), time.perf_counter()
+        turns = await _play(arena, conversations, "bench")
+        seconds = time.perf_counter() - began
+        memory = (peak_bytes() - before) / min(conversations, IN_FLIGHT)
+    yield Figure(f"turns_{backend}", turns / seconds, "turns/s", f"target {TARGETS[backend]} on two cores")
+    yield Figure(
+        f"memory_{backend}", memory / 1024, "KiB/conversation", f"{min(conversations, IN_FLIGHT)} in flight"
+    )
+
+
+async def _play(arena: SimulatorArena, conversations: int, prefix: str) -> int:
+    """Play them with the scenario's own cast; returns the number of turns."""
+    playing = arena.play("service-desk", deals=range(conversations), concurrency=IN_FLIGHT, prefix=prefix)
+    return sum([len(episode.turns) async for episode in playing])

@@ -1,0 +1,126 @@
+"""Casting: who plays a seat, from what a person writes: `human`, a model, a checkpoint, an agent.
+
+Owns the grammar of `--seat seat=who` and of checkpoint names. Loads a model only when one is named.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from simarena.arena.errors import UnknownName, UsageError
+from simarena.arena.record import RunFolder
+from simarena.arena.specs import AgentSpec, EngineSpec, resolve, table
+from simarena.training import recipe_file
+from simarena.training.config import Recipe
+from simarena.training.events import Event
+from simarena.tui import human, runs
+
+DEFAULT_RECIPE = "service-desk-tiny"
+MODELS = {
+    "tiny": "the built-in word-level policy; cloned from a scripted clerk on first use",
+    "smollm2": "SmolLM2-135M-Instruct from a PyPI package (make smollm2)",
+}
+"""Models with a short name."""
+
+
+@dataclass(slots=True)
+class Cast:
+    """Who sits where, and the engines that some of them need."""
+
+    seats: dict[str, AgentSpec] = field(default_factory=dict)
+    policies: dict[str, EngineSpec] = field(default_factory=dict)
+
+    @property
+    def human(self) -> bool:
+        """Whether the person at this terminal plays."""
+        return any(spec == human.SPEC for spec in self.seats.values())
+
+
+def pairs(written: Iterable[str], option: str) -> dict[str, str]:
+    """`key=value` texts of an option as a table. Raises UsageError for one without `=`."""
+    found = {}
+    for text in written:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f"{option} {text!r} is not of the form key=value")
+        found[key.strip()] = value.strip()
+    return found
+
+
+async def cast(seats: Mapping[str, str], emit: Callable[[Event], None]) -> Cast:
+    """The cast for these seats. Raises UsageError or UnknownName for who cannot be found."""
+    chosen = Cast()
+    for seat, who in seats.items():
+        if who == "human":
+            chosen.seats[seat] = human.SPEC
+        elif who in table("agents") or ":" in who:
+            resolve("agents", who)
+            chosen.seats[seat] = AgentSpec(agent=who)
+        else:
+            recipe = recipe_file.load(DEFAULT_RECIPE)
+            options: dict[str, JsonValue] = {"model": str(await model(who, recipe, emit)), "policy": seat}
+            chosen.seats[seat] = AgentSpec.of_policy(seat)
+            chosen.policies[seat] = EngineSpec(engine=recipe.policy.engine, options=options)
+    return chosen
+
+
+def default_seats(scenario: str, free: Iterable[str]) -> dict[str, str]:
+    """Who plays seats that nobody was given and the scenario does not cast: the newest checkpoint, else the
+    scripted agent that a recipe for this scenario starts from."""
+    newest = runs.latest_checkpoint()
+    who = str(newest) if newest is not None else _teacher(scenario)
+    return dict.fromkeys(free, who) if who else {}
+
+
+def _teacher(scenario: str) -> str:
+    recipes = map(recipe_file.load, recipe_file.names())
+    teachers = (recipe.policy.cloning.teacher for recipe in recipes if recipe.scenario.name == scenario)
+    return next(filter(None, teachers), "")
+
+
+async def model(name: str, recipe: Recipe, emit: Callable[[Event], None]) -> Path:
+    """The folder of a model: a short name, a run (its newest checkpoint), a folder, or a name in the hub's cache.
+
+    Raises UnknownName or UsageError if there is none.
+    """
+    if name in MODELS:
+        from simarena.training.starting_point import starting_model
+
+        return await starting_model(_with_model(recipe, name), emit)
+    if (folder := _folder(name)) is not None:
+        return _checkpoint(folder)
+    if "/" not in name:
+        raise UnknownName("agent or model", name, [*MODELS, *table("agents"), "human", "latest"])
+    from simarena.agents import models
+
+    return models.locate(name)
+
+
+def recipe_of(checkpoint: Path) -> Recipe | None:
+    """The recipe of the run a checkpoint belongs to; None for a model of another origin."""
+    home = checkpoint.resolve().parent.parent
+    if not (home / "run.json").is_file():
+        return None
+    return recipe_file.parse(RunFolder.open(home).facts()["recipe"])
+
+
+def _with_model(recipe: Recipe, name: str) -> Recipe:
+    return recipe.model_copy(update={"policy": recipe.policy.model_copy(update={"model": name})})
+
+
+def _folder(name: str) -> Path | None:
+    return next((path for path in (Path(name), runs.HOME / name) if path.is_dir()), None)
+
+
+def _checkpoint(folder: Path) -> Path:
+    """The folder itself, or the newest checkpoint of the run folder that it is."""
+    if not (folder / "run.json").is_file():
+        return folder
+    newest = runs.newest_checkpoint(RunFolder.open(folder))
+    if newest is None:
+        raise UsageError(
+            f"run {str(folder)!r} has no checkpoint yet: `simarena train --resume --out {folder}` goes on"
+        )
+    return newest

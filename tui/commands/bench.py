@@ -1,0 +1,29 @@
+"""`simarena bench`: measures and prints; one JSON line per figure with `--json`."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from simarena.tui.bench.figure import Figure
+from simarena.tui.console import emit, run, show
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure how fast this machine is.")
+Json = Annotated[bool, typer.Option("--json", help="One JSON line per figure on stdout.")]
+
+
+@app.command()
+def bus(json: Json = False) -> None:
+    """Messages per second, and scripted turns per second end to end in both backends.
+
+    Example: simarena bench bus
+    """
+    from simarena.tui.bench.bus import measure
+
+    run(_print(measure(), json))
+
+
+async def _print(figures: AsyncIterator[Figure], json: bool) -> None:
+    async for figure in figures:
+        emit(figure.row()) if json else show(Text(str(figure)))

@@ -1,0 +1,117 @@
+"""`simarena play`: plays conversations and prints them; a person may take a seat."""
+
+import tomllib
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import typer
+from pydantic import JsonValue
+from rich.console import RenderableType
+from rich.text import Text
+
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.episodes import Episode
+from simarena.arena.messages import Limits
+from simarena.arena.specs import build_scenario
+from simarena.arena.text import one_line
+from simarena.training.events import Event
+from simarena.tui import human
+from simarena.tui.board import line
+from simarena.tui.casting import Cast, cast, default_seats, pairs
+from simarena.tui.console import emit, narrate, run, show
+from simarena.tui.transcript import conversation, transcript, verdict
+
+PATIENCE = 24 * 3600.0
+"""Seconds a person may think."""
+
+
+def play(
+    scenario: Annotated[str, typer.Argument(help="A scenario by name, or module:Factory.")],
+    seat: Annotated[
+        list[str] | None,
+        typer.Option(help="seat=who: human, tiny, smollm2, a run, a model folder, or an agent."),
+    ] = None,
+    deals: Annotated[int, typer.Option("-n", "--deals", min=1, help="How many different deals.")] = 1,
+    group: Annotated[int, typer.Option(min=1, help="Conversations of each deal.")] = 1,
+    split: Annotated[str | None, typer.Option(help="Split of the deals: train or heldout.")] = None,
+    option: Annotated[list[str] | None, typer.Option("-s", help="Scenario option, name=value.")] = None,
+    backend: Annotated[str, typer.Option(help="inproc or ray.")] = "inproc",
+    seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="One JSON line per conversation on stdout.")] = False,
+) -> None:
+    """Play conversations and print them.
+
+    A seat nobody is given to is played by the scenario's own cast, else by the newest checkpoint of the
+    latest run, else by a scripted stand-in.
+
+    Example: simarena play service-desk --seat user=human
+    """
+    how = {"options": _options(option or [], split), "deals": range(deals), "group": group}
+    run(_play(scenario, pairs(seat or [], "--seat"), how, {"backend": backend, "seed": seed}, json))
+
+
+def _options(written: list[str], split: str | None) -> dict[str, JsonValue]:
+    """Scenario options; values are TOML, anything else is text."""
+    options: dict[str, JsonValue] = {key: _value(text) for key, text in pairs(written, "-s").items()}
+    return options if split is None else {**options, "split": split}
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        value: JsonValue = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value
+
+
+async def _play(
+    scenario: str, who: dict[str, str], how: dict[str, Any], where: dict[str, Any], json: bool
+) -> None:
+    """Cast the seats, open an arena `where` it is to be, and print every conversation as it ends."""
+    rules = build_scenario(scenario, how["options"])
+    free = [name for name in rules.seats if name not in who and name not in rules.cast()]
+    default = default_seats(rules.name, free)
+    for name, player in default.items():
+        narrate(Text(one_line(f"{name}: {player} (another: --seat {name}=WHO)")))
+    chosen = await cast({**default, **who}, _narrate)
+    if chosen.human:
+        where["limits"] = Limits(turn_seconds=PATIENCE, episode_seconds=PATIENCE)
+        how["concurrency"] = 1
+    async with SimulatorArena(policies=chosen.policies, **where) as arena:
+        if chosen.human:
+            await arena.host("human")
+        async for episode in _in_order(arena.play(scenario, seats=chosen.seats, **how), how["group"]):
+            _print(episode, chosen, json)
+
+
+async def _in_order(episodes: AsyncIterator[Episode], group: int) -> AsyncIterator[Episode]:
+    """Conversations by deal and member, each as soon as all before it have ended."""
+    early: dict[int, Episode] = {}
+    due = 0
+    async for episode in episodes:
+        early[episode.deal * group + episode.member] = episode
+        while due in early:
+            yield early.pop(due)
+            due += 1
+
+
+def _narrate(event: Event) -> None:
+    if text := line(event):
+        narrate(Text(one_line(text)))
+
+
+def _print(episode: Episode, chosen: Cast, json: bool) -> None:
+    if json:
+        emit(episode.model_dump(mode="json"))
+    elif chosen.human:
+        show(*_last_words(episode, chosen), verdict(episode), "")
+    else:
+        show(transcript(episode), "")
+
+
+def _last_words(episode: Episode, chosen: Cast) -> list[RenderableType]:
+    """What the person could still hear after their last turn, and has not been shown."""
+    mine = [seat for seat, spec in chosen.seats.items() if spec == human.SPEC]
+    after = max((turn.index for turn in episode.turns if turn.seat in mine), default=0)
+    rest = [m for m in episode.messages if m.turn >= after and m.seat not in mine and any(map(m.audible, mine))]
+    return [conversation(rest, tuple(episode.seats))] if rest else []

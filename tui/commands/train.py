@@ -1,0 +1,136 @@
+"""`simarena train`: trains a recipe with live progress, then shows what it came to."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from simarena.arena.arena import cast_seats
+from simarena.arena.errors import UsageError
+from simarena.arena.record import RunFolder
+from simarena.arena.specs import build_scenario
+from simarena.arena.text import visible
+from simarena.training import recipe_file
+from simarena.training.config import Recipe
+from simarena.training.evaluation import options_of, seats_of
+from simarena.training.plan import plan
+from simarena.training.run import TrainReport
+from simarena.training.run import train as train_recipe
+from simarena.tui import runs
+from simarena.tui.casting import DEFAULT_RECIPE
+from simarena.tui.console import emit, narrate, show
+from simarena.tui.ending import ending
+from simarena.tui.progress import watching
+
+
+def train(
+    recipe: Annotated[
+        str | None, typer.Argument(help=f"A recipe by name or .toml path.  [default: {DEFAULT_RECIPE}]")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("-s", metavar="KEY=VALUE", help="Override one recipe key, such as steps=40."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder.  [default: runs/RECIPE-TIME]")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out, or else with the latest.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Same as -s seed=N.")] = None,
+    backend: Annotated[str | None, typer.Option(help="inproc or ray; same as -s backend=NAME.")] = None,
+    model: Annotated[str | None, typer.Option(help="Same as -s policy.model=NAME.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the resolved plan and exit.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout at the end.")] = False,
+) -> None:
+    """Train a policy and show how it did before and after.
+
+    Ctrl-C finishes the step and saves; `--resume` goes on from there.
+
+    Example: simarena train service-desk-tiny -s steps=40 --seed 1
+    """
+    settings = [*(setting or []), *_named(seed=seed, backend=backend, **{"policy.model": model})]
+    if resume:
+        if recipe is not None or settings:
+            raise UsageError("--resume goes on with the recipe of the run: leave out the recipe and its settings")
+        folder = RunFolder.resume(runs.locate(str(out or "latest")).path)
+        chosen = recipe_file.parse(folder.facts()["recipe"])
+    else:
+        chosen = recipe_file.load(recipe or DEFAULT_RECIPE, settings)
+        _check(chosen)
+        if dry_run:
+            _show_plan(chosen, json)
+            return
+        folder = RunFolder.create(out or runs.fresh(chosen.name))
+    with closing(folder):
+        report = _train(chosen, folder, resume)
+    _finish(chosen, folder, report, json)
+
+
+def _named(**settings: object) -> Iterator[str]:
+    """Options with a name of their own, as the recipe overrides they stand for."""
+    return (f"{key}={value}" for key, value in settings.items() if value is not None)
+
+
+def _check(recipe: Recipe) -> None:
+    """Refuse what can be seen to be wrong before a run folder is made."""
+    for split in ("train", "heldout"):
+        rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
+    cast_seats(rules, seats_of(recipe))
+
+
+def _show_plan(recipe: Recipe, json: bool) -> None:
+    if json:
+        emit(recipe.model_dump(mode="json"))
+    else:
+        show(Text(visible(plan(recipe))))
+
+
+def _train(recipe: Recipe, folder: RunFolder, resume: bool) -> TrainReport:
+    try:
+        with watching() as watcher, asyncio.Runner() as runner:
+            loop, stop = runner.get_loop(), asyncio.Event()
+            with _interruptible(loop, stop):
+                return runner.run(train_recipe(recipe, folder, resume=resume, emit=watcher, stop=stop))
+    except KeyboardInterrupt:
+        narrate(Text("stopped at once", "bold"), _how_to_resume(folder))
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _interruptible(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Iterator[None]:
+    """The first Ctrl-C asks the run to stop after this step; the second stops it at once."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        loop.call_soon_threadsafe(lambda: None)  # wake the loop, which may be asleep
+        sys.stderr.write("\nfinishing this step and saving; press Ctrl-C again to stop now\n")
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _how_to_resume(folder: RunFolder) -> Text:
+    return Text(visible(f"go on with: simarena train --resume --out {folder.path}"))
+
+
+def _finish(recipe: Recipe, folder: RunFolder, report: TrainReport, json: bool) -> None:
+    """The report: for people on stdout, or as one object there and for people on stderr."""
+    if json:
+        emit(report.model_dump(mode="json"))
+    if report.interrupted:
+        narrate(
+            Text(f"stopped and saved at step {report.steps} of {recipe.steps}", "bold"), _how_to_resume(folder)
+        )
+        raise typer.Exit(130)
+    (narrate if json else show)(*ending(recipe, folder, report))

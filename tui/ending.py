@@ -1,0 +1,63 @@
+"""The ending of a training run on screen: before against after, one conversation of each, what to try next.
+
+A function of a finished run folder and its report. Knows no training.
+"""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.text import Text
+
+from simarena.arena.episodes import Episode
+from simarena.arena.record import RunFolder
+from simarena.arena.specs import build_scenario
+from simarena.arena.text import visible
+from simarena.training.config import Recipe
+from simarena.training.run import TrainReport
+from simarena.tui.board import clock
+from simarena.tui.comparison import comparison
+from simarena.tui.transcript import transcript
+
+
+def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[RenderableType]:
+    """What to print, in order."""
+    if (pair := same_deal(folder)) is not None:
+        for title, episode in zip(("before", "after"), pair, strict=True):
+            yield Rule(Text(f"one conversation {title}"), align="left")
+            yield transcript(episode)
+    yield Rule(Text(f"{report.steps} steps in {clock(report.seconds)}"), align="left")
+    yield comparison({"before": report.before, "after": report.after})
+    yield ""
+    yield Text(visible(f"run folder  {folder.path}\nreport      {folder.path / 'report.html'}"))
+    yield ""
+    yield Text("what to try next", "bold")
+    yield Text(visible("\n".join(f"  {command}" for command in _next(recipe, folder))))
+
+
+def same_deal(folder: RunFolder) -> tuple[Episode, Episode] | None:
+    """One held-out deal as played first and last; one that came to succeed if there is any."""
+    batches = [name for name in folder.batches() if name.startswith("eval-")]
+    if len(batches) < 2:
+        return None
+    before = {(one.deal, one.member): one for one in folder.episodes(batches[0])}
+    after = {(one.deal, one.member): one for one in folder.episodes(batches[-1])}
+    both = sorted(before.keys() & after.keys())
+    if not both:
+        return None
+    chosen = max(both, key=lambda key: (after[key].success, not before[key].success, -key[0]))
+    return before[chosen], after[chosen]
+
+
+def _next(recipe: Recipe, folder: RunFolder) -> Iterator[str]:
+    """Three commands that work now."""
+    scenario = recipe.scenario.name
+    others = [
+        seat for seat in build_scenario(scenario, recipe.scenario.options).seats if seat not in recipe.learners
+    ]
+    seats = [f"--seat {seat}={folder.path}" for seat in recipe.learners] + [
+        f"--seat {seat}=human" for seat in others[:1]
+    ]
+    yield f"simarena play {scenario} {' '.join(seats)}"
+    yield f"simarena replay {folder.path}"
+    yield f"simarena eval {folder.path} --deals 200"

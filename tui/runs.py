@@ -1,0 +1,76 @@
+"""Finding what earlier runs left: run folders by name, their newest checkpoint, one episode of many.
+
+Run folders live under `runs/` of the working directory unless a path says otherwise. Reads only.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import UsageError
+from simarena.arena.record import RunFolder
+
+HOME = Path("runs")
+
+
+def fresh(recipe: str) -> Path:
+    """Where a new run of this recipe goes when nobody says."""
+    return HOME / f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def locate(name: str) -> RunFolder:
+    """The run folder at this path, or of this name under `runs/`, such as `latest`."""
+    path = Path(name)
+    if not path.exists() and (HOME / name).exists():
+        path = HOME / name
+    if not path.exists():
+        raise UsageError(f"no run folder {name!r}: `simarena list runs` shows those in {HOME}/")
+    return RunFolder.open(path)
+
+
+def known() -> list[RunFolder]:
+    """All run folders under `runs/`, oldest first."""
+    found = [path.parent for path in HOME.glob("*/run.json") if not path.parent.is_symlink()]
+    return [RunFolder(path) for path in sorted(found, key=lambda path: (path / "run.json").stat().st_mtime)]
+
+
+def newest_checkpoint(run: RunFolder) -> Path | None:
+    """The checkpoint of the highest step; None before the first."""
+    return next(reversed(run.checkpoints().values()), None)
+
+
+def latest_checkpoint() -> Path | None:
+    """The newest checkpoint of the latest run under `runs/` that has one."""
+    return next((path for run in reversed(known()) if (path := newest_checkpoint(run)) is not None), None)
+
+
+def sizes(run: RunFolder) -> dict[str, int]:
+    """Episodes in each batch, counted without reading them."""
+    return {name: len(_lines(run, name)) for name in run.batches()}
+
+
+def find(run: RunFolder, episode: str, batch: str | None = None) -> Episode:
+    """The recorded episode of this id, looked for in one batch or all; the newest if several have it."""
+    batches = [batch] if batch is not None else run.batches()
+    mark = f'{{"id":{json.dumps(episode, ensure_ascii=False)},'
+    for name in reversed(batches):
+        for line in _lines(run, name):
+            if line.startswith(mark):
+                return Episode.model_validate_json(line)
+    near = [found for name in reversed(batches) for found in _ids(run, name) if episode in found][:3]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"`simarena replay {run.path}` lists them"
+    raise UsageError(f"no episode {episode!r} in {run.path}: {hint}")
+
+
+def _lines(run: RunFolder, batch: str) -> list[str]:
+    path = run.path / "episodes" / f"{batch}.jsonl"
+    if not path.is_file():
+        raise UsageError(f"no batch {batch!r} in {run.path}: it has {', '.join(run.batches()) or 'none'}")
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def _ids(run: RunFolder, batch: str) -> Iterator[str]:
+    for line in _lines(run, batch):
+        yield str(json.loads(line)["id"])

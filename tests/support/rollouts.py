@@ -1,15 +1,22 @@
 """Hand-made rollouts for the tests of training: a tiny random Llama, and episodes with token records."""
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
 import torch
+
 from simarena.arena.episodes import Episode, Reward, Seat, Turn
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import TurnRecord
+from simarena.training.batches import Sample
+from simarena.training.config import Lora, OptimiserOptions
+from simarena.training.learner import Learner
+from simarena.training.losses.grpo import GRPOOptions
 
 VOCAB = 64
 SEAT = "assistant"
+ADAPTER = Lora(rank=4, alpha=8.0, targets=("q_proj", "v_proj"))
 
 torch.set_num_threads(1)
 
@@ -89,7 +96,10 @@ def episode(
         deal=deal,
         member=member,
         seats=more.pop("seats", None)
-        or {SEAT: Seat(spec=AgentSpec.of_policy("assistant"), version=0), "user": Seat(spec=AgentSpec(agent="toy"))},
+        or {
+            SEAT: Seat(spec=AgentSpec.of_policy("assistant"), version=0),
+            "user": Seat(spec=AgentSpec(agent="toy")),
+        },
         turns=tuple(turns),
         rewards=tuple(Reward(index=2 * p + 1, seat=SEAT, value=value) for p, value in enumerate(rewards)),
         outcome={SEAT: earned} if finished else {},
@@ -103,3 +113,29 @@ def plain_logprobs(model: Any, ids: Sequence[int]) -> torch.Tensor:
     """log p of each id given those before it, from the full logits of one row; shape [len(ids) - 1]."""
     logits = model(input_ids=torch.tensor([list(ids)])).logits[0, :-1]
     return logits.log_softmax(-1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+
+
+def learner(seed: int = 0, adapter: Lora | None = None, loss: GRPOOptions | None = None, **more: Any) -> Learner:
+    settings = {"lr": 1e-3, "grad_clip": 1e9, **more}
+    return Learner(llama(seed), loss or GRPOOptions(), OptimiserOptions(**settings), adapter)
+
+
+def rollout(number: int, advantages: tuple[float, ...] = (1.0, -0.5), model: Any = None) -> Sample:
+    """Two sampled stretches of two tokens each; log-probs as `model` gives them."""
+    chance = random.Random(number)
+    length = 7 + number % 4
+    ids = tuple(chance.randrange(3, VOCAB) for _ in range(length))
+    turn = [-1] * length
+    turn[2:4], turn[5:7] = [0, 0], [1, 1]
+    scored = [0.0, *plain_logprobs(model or llama(), ids).tolist()]
+    return Sample(
+        key=f"e{number:02}",
+        ids=ids,
+        mask=tuple(t >= 0 for t in turn),
+        advantages=tuple(advantages[t] if t >= 0 else 0.0 for t in turn),
+        logprobs=tuple(scored[i] if t >= 0 else 0.0 for i, t in enumerate(turn)),
+        versions=tuple(0 if t >= 0 else -1 for t in turn),
+    )
+
+
+BATCH = [rollout(i) for i in range(6)]

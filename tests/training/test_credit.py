@@ -6,7 +6,8 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rollouts import SEAT, episode
+from rollouts import SEAT, episode, record
+
 from simarena.arena.episodes import Seat
 from simarena.arena.errors import UsageError
 from simarena.arena.specs import AgentSpec
@@ -39,7 +40,9 @@ def flat(advantages: object) -> list[float]:
 def test_trajectory_worked() -> None:
     three = group([1.0], [1.0, 2.0], [0.0, 0.0, 2.0])
     assert trajectory(three, TrajectoryOptions()) == ((-1.0,), (1.0, 1.0), (0.0, 0.0, 0.0))
-    assert flat(trajectory(three, TrajectoryOptions(normalise="std"))) == pytest.approx([-1, 1, 1, 0, 0, 0], abs=1e-5)
+    assert flat(trajectory(three, TrajectoryOptions(normalise="std"))) == pytest.approx(
+        [-1, 1, 1, 0, 0, 0], abs=1e-5
+    )
 
 
 def test_returns_worked() -> None:
@@ -134,7 +137,9 @@ def test_a_group_of_one_gets_zero(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-@pytest.mark.parametrize("ending", ["agent_fault", "simulator_fault", "environment_fault", "cancelled", "turn_cap"])
+@pytest.mark.parametrize(
+    "ending", ["agent_fault", "simulator_fault", "environment_fault", "cancelled", "turn_cap"]
+)
 def test_invalid_members_are_in_no_statistic(rule: str, ending: str) -> None:
     options, function = RULES[rule]
     valid = [episode([r], member=m, keys=["a"]) for m, r in enumerate([1.0, 3.0, 2.0])]
@@ -168,8 +173,6 @@ def test_agents_never_mix(rule: str) -> None:
 
 
 def test_splitting_a_rollout_does_not_change_its_vote() -> None:
-    from rollouts import record
-
     whole = [episode([1.0, 0.0], member=0), episode([0.0, 0.0], member=1)]
     broken = episode([1.0, 0.0], records=[record((1,), (3,), start=True), record((1, 3), (4,), start=True)])
     assert len(broken.trajectories_of(SEAT)) == 2

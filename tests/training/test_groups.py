@@ -2,6 +2,7 @@
 
 import pytest
 from rollouts import SEAT, episode
+
 from simarena.arena.episodes import Seat
 from simarena.arena.errors import RecordError
 from simarena.arena.ledger import Ledger
@@ -29,7 +30,10 @@ def test_arrival_order_does_not_matter() -> None:
         (episode([1.0], member=1, seats=seats(user="adversary")), "other seats"),
         (episode([1.0], member=1, options={"hard": True}), "options"),
         (episode([1.0], member=0, id="again"), "is twice"),
-        (episode([1.0], member=1, seats={**seats(), SEAT: Seat(spec=AgentSpec(agent="toy"))}), "not played by a policy"),
+        (
+            episode([1.0], member=1, seats={**seats(), SEAT: Seat(spec=AgentSpec(agent="toy"))}),
+            "not played by a policy",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(other: object, message: str) -> None:

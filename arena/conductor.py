@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from simarena.arena.bus import Bus
 from simarena.arena.episodes import Ending, Episode, Reward, Seat, Turn
-from simarena.arena.errors import AgentFault, EnvironmentFault, Fault, ScenarioError, SimulatorFault
+from simarena.arena.errors import AgentFault, EnvironmentFault, Fault, ScenarioError, SimulatorFault, UsageError
 from simarena.arena.lanes import Lanes
 from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult
 from simarena.arena.post import Post
@@ -71,6 +71,7 @@ class Conductor:
     def __init__(self, bus: Bus, run: str, name: str = "0") -> None:
         self._post = Post(bus, run, name, Lanes(bus, run))
         self._cancelled = False
+        self._playing: set[str] = set()
 
     async def start(self) -> None:
         await self._post.start()
@@ -84,12 +85,22 @@ class Conductor:
 
     async def play(self, job: Job) -> Episode:
         """Play one conversation to its end. Faults end it and are recorded; ScenarioError is raised."""
+        if job.id in self._playing:
+            raise UsageError(f"episode {job.id!r} is being played already: give this play another prefix")
+        self._playing.add(job.id)
+        try:
+            return await self._play(job)
+        finally:
+            self._playing.discard(job.id)
+
+    async def _play(self, job: Job) -> Episode:
         began = time.monotonic()
         ending, fault, step = "cancelled", "", Step(None)
         deal = rng("deal", job.scenario.name, job.deal)
         stage = _Stage(job, job.scenario.topology(), job.scenario.deal(deal))
         try:
             async with asyncio.timeout(job.limits.episode_seconds):
+                await self._post.open_conversation(job.id)
                 ending, step = await self._converse(stage)
         except Fault as error:
             ending, fault = ENDING_OF[type(error)], str(error)

@@ -73,6 +73,10 @@ class Post:
         finally:
             del self._waiting[key]
 
+    async def open_conversation(self, episode: str) -> None:
+        """Clear what an earlier playing of the same id left on the bus: this one is its only writer."""
+        await self._patiently(lambda: self._bus.delete([wire.conversation(self._run, episode)]))
+
     async def publish(self, messages: Sequence[Message], after: asyncio.Task[None] | None) -> None:
         """Append messages to their conversation, once `after` has written the earlier ones, and point viewers
         at the newest. In order, one by one: a stream takes no entry that comes before its last."""

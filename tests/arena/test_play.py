@@ -189,3 +189,20 @@ def test_virtual_time_is_free() -> None:
 
     assert run_virtual(wait()) >= 100_000
     assert time.monotonic() - began < 5
+
+
+def test_an_id_can_be_played_again_but_not_twice_at_once() -> None:
+    async def twice() -> list[Episode]:
+        async with SimulatorArena() as arena:
+            return [await anext(arena.play(Counting(), deals=[0])) for _ in range(2)]
+
+    first, second = run_virtual(twice())
+    assert first.digest() == second.digest()
+
+    async def at_once() -> None:
+        async with SimulatorArena() as arena:
+            async for _ in arena.play(Counting(), deals=[0, 0]):
+                pass
+
+    with pytest.raises(UsageError, match="'play/0/0' is being played already"):
+        run_virtual(at_once())

@@ -97,7 +97,7 @@ class PolicyOptions(Frozen):
 
     @model_validator(mode="after")
     def _agree(self) -> "PolicyOptions":
-        if self.train == "full" and "lora" in self.model_fields_set:
+        if self.train == "full" and self.lora != Lora():
             raise ValueError("policy.lora is not used when policy.train is 'full': set policy.train = \"lora\"")
         return self
 

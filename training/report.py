@@ -16,8 +16,9 @@ from simarena.training.events import Block, Rate
 
 _WIDTH, _HEIGHT, _EDGE = 360, 150, 34
 _CURVES = (
-    "reward/mean",
+    "eval/success",
     "outcome/success",
+    "reward/mean",
     "reward/group_std",
     "groups/zero_variance",
     "loss/entropy",
@@ -58,8 +59,9 @@ def render(
     """The page. `run` may hold `name`, `plan`, `before` and `after` (blocks); each row of `metrics` has `step`."""
     title = _safe(str(run.get("name", "run")))
     before, after = (Block.model_validate(run[key]) if run.get(key) else None for key in ("before", "after"))
+    steps = max((float(row["step"]) for row in metrics), default=0.0)
     parts = [
-        f"<h1>{title}</h1><p>{len(metrics)} steps</p>",
+        f"<h1>{title}</h1><p>{steps:g} steps</p>",
         _comparison(before, after) if before and after else "",
         "<h2>Learning curves</h2>" + f'<div class="grid">{"".join(_curves(metrics))}</div>',
         "".join(_conversation(heading, episode) for heading, episode in conversations),

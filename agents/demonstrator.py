@@ -27,7 +27,7 @@ class Demonstrator:
         action = await self._teacher.act(observation)
         chat = chat_of(observation.view, observation.messages, observation.seat)
         prompt = self._codec.prompt(chat, observation.trail)
-        sampled = self._codec.reply(reply_text(action))
+        sampled = self._codec.reply(reply_text(action, observation.view.tools))
         record = TurnRecord(
             policy=POLICY,
             version=0,

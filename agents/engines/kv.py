@@ -1,0 +1,164 @@
+"""Keys and values of conversations, kept between turns in preallocated buffers.
+
+A slot holds one conversation: the key of its position p lies at place p. Slots are a cache and nothing else:
+the least recently used is given away, and a conversation that lost its slot reads its ids again. Knows no
+sampling and no chat.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from simarena.agents.engines.attention import KEY_BLOCK, attend, looking_ahead, min_queries
+
+
+@dataclass(slots=True)
+class Slot:
+    """One conversation's place. `ids` are those whose keys are stored."""
+
+    index: int
+    ids: list[int] = field(default_factory=list)
+
+
+class KeyStore:
+    """Buffers for `slots` conversations of up to `capacity` tokens, within a budget of bytes.
+
+    Memory is taken as places are first written, since fresh zero pages cost nothing. When a conversation
+    outgrows the capacity, the buffers are made longer and fewer; those used last move along.
+    """
+
+    def __init__(
+        self, layers: int, heads: int, depth: int, *, budget: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._shape = (layers, heads, depth)
+        self._budget, self._dtype, self._device = budget, dtype, device
+        self._slots: OrderedDict[tuple[str, int], Slot] = OrderedDict()
+        self._allocate(4 * KEY_BLOCK)
+
+    @property
+    def rows(self) -> int:
+        """Conversations that fit at once."""
+        return self._count
+
+    def reserve(self, tokens: int) -> None:
+        """Make room for conversations of this many tokens."""
+        if tokens <= self.capacity:
+            return
+        kept, old = list(self._slots.items()), (self.keys, self.values)
+        self._allocate(max(tokens, 2 * self.capacity))
+        self._slots.clear()
+        self._free = list(range(self._count))[::-1]
+        for name, slot in kept[-self._count :]:
+            moved = Slot(self._free.pop(), slot.ids)
+            for target, source in zip((self.keys, self.values), old, strict=True):
+                target[:, moved.index, :, : len(slot.ids)] = source[:, slot.index, :, : len(slot.ids)]
+            self._slots[name] = moved
+
+    def take(self, keys: Sequence[str]) -> list[Slot]:
+        """One slot for each of these conversations, at most `rows`; equal keys get slots of their own."""
+        seen: dict[str, int] = {}
+        names = []
+        for key in keys:
+            seen[key] = seen.get(key, -1) + 1
+            names.append((key, seen[key]))
+        for name in names:
+            if name in self._slots:
+                self._slots.move_to_end(name)
+        return [self._slot(name, frozenset(names)) for name in names]
+
+    def clear(self) -> None:
+        """Forget every conversation, as after new weights."""
+        self._slots.clear()
+        self._free = list(range(self._count))[::-1]
+
+    def _slot(self, name: tuple[str, int], wanted: frozenset[tuple[str, int]]) -> Slot:
+        if name not in self._slots:
+            if not self._free:
+                oldest = next(other for other in self._slots if other not in wanted)
+                self._free.append(self._slots.pop(oldest).index)
+            self._slots[name] = Slot(self._free.pop())
+        return self._slots[name]
+
+    def _allocate(self, tokens: int) -> None:
+        layers, heads, depth = self._shape
+        self.capacity = -(-tokens // KEY_BLOCK) * KEY_BLOCK
+        row_bytes = 2 * layers * heads * depth * self.capacity * self._dtype.itemsize
+        self._count = max(1, self._budget // row_bytes)
+        shape = (layers, self._count, heads, self.capacity, depth)
+        self.keys = torch.zeros(shape, dtype=self._dtype, device=self._device)
+        self.values = torch.zeros(shape, dtype=self._dtype, device=self._device)
+        self._free = list(range(self._count))[::-1]
+
+
+class Pages:
+    """The tokens of one forward pass: which slot and place each has. Plugs the store into exact attention.
+
+    Args:
+        slots: slot index of each row.
+        starts: position of each row's first new token.
+        counts: new tokens of each row; the tokens of all rows follow one another in the packed batch.
+    """
+
+    def __init__(
+        self, store: KeyStore, slots: Sequence[int], starts: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        self._store = store
+        device = store.keys.device
+        heads, capacity = store.keys.shape[2:4]
+        lengths = torch.tensor(counts)
+        row = torch.repeat_interleave(torch.arange(len(counts)), lengths)
+        place = torch.arange(int(lengths.sum())) - (lengths.cumsum(0) - lengths)[row]
+        self.positions = (place + torch.tensor(starts)[row]).to(device)
+        """[tokens]: position of each token in its conversation."""
+        slot = torch.tensor(slots)
+        self._select, local = _window(slot, device)
+        where = (slot[row, None] * heads + torch.arange(heads)) * capacity + self.positions.cpu()[:, None]
+        self._where = where.flatten().to(device)
+        self._row, self._place = local[row].to(device), place.to(device)
+        self._queries = max(counts)
+        self._keys = -(-max(s + c for s, c in zip(starts, counts, strict=True)) // KEY_BLOCK) * KEY_BLOCK
+        self._blocked: dict[tuple[int, int | None], Tensor] = {}
+
+    def attend(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """[heads, tokens, depth] each → [tokens, heads, depth]; tokens past those of the rows give zeros."""
+        heads, padded, depth = query.shape
+        key_heads, tokens = key.shape[0], len(self.positions)
+        group = heads // key_heads
+        queries = max(self._queries, min_queries(group))
+        keys, values = self._store.keys[layer], self._store.values[layer]
+        for stored, new in ((keys, key), (values, value)):
+            stored.view(-1, depth).index_copy_(0, self._where, new[:, :tokens].transpose(0, 1).reshape(-1, depth))
+        keys, values = self._rows(keys), self._rows(values)
+        spread = query.new_zeros(len(keys), queries, heads, depth)
+        spread[self._row, self._place] = query[:, :tokens].transpose(0, 1)
+        grouped = spread.view(len(keys), queries, key_heads, group, depth).permute(0, 2, 3, 1, 4)
+        out = attend(grouped, keys, values, self._mask(len(keys), queries, window), scale)
+        joined = query.new_zeros(padded, heads, depth)
+        joined[:tokens] = out.permute(0, 3, 1, 2, 4)[self._row, self._place].reshape(tokens, heads, depth)
+        return joined
+
+    def _rows(self, stored: Tensor) -> Tensor:
+        """[slots, heads, capacity, depth] → the rows of this pass, [rows, heads, keys, depth]."""
+        if isinstance(self._select, slice):
+            return stored[self._select, :, : self._keys]
+        return stored[:, :, : self._keys].index_select(0, self._select)
+
+    def _mask(self, rows: int, queries: int, window: int | None) -> Tensor:
+        if (queries, window) not in self._blocked:
+            at = torch.zeros(rows, queries, dtype=torch.long, device=self.positions.device)
+            at[self._row, self._place] = self.positions
+            self._blocked[queries, window] = looking_ahead(at, self._keys, window)
+        return self._blocked[queries, window]
+
+
+def _window(slots: Tensor, device: torch.device) -> tuple[slice | Tensor, Tensor]:
+    """How to reach these slots, and where each then lies: in place if they are dense, else by a copy."""
+    low, high = int(slots.min()), int(slots.max()) + 1
+    if high - low <= 2 * len(slots):
+        return slice(low, high), slots - low
+    return slots.to(device), torch.arange(len(slots))

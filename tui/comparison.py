@@ -3,6 +3,8 @@
 A pure function of evaluations to a table that fits 80 columns. Knows no run and no policy.
 """
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
@@ -33,7 +35,7 @@ def comparison(columns: dict[str, Block]) -> Table:
     return table
 
 
-def _row(table: Table, name: str, rates: list[Rate] | list[Rate | None], style: str = "") -> None:
+def _row(table: Table, name: str, rates: Sequence[Rate | None], style: str = "") -> None:
     counts = [str(rate.episodes) for rate in rates if rate is not None]
     episodes = "/".join(dict.fromkeys(counts))
     table.add_row(Text(one_line(name, 24), style), *(Text(_rate(rate), style) for rate in rates), Text(episodes))

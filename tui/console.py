@@ -7,11 +7,12 @@ they are, never parsed as markup; hostile text is the caller's to pass through `
 import asyncio
 import json
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from simarena.arena.text import one_line
 
@@ -30,16 +31,18 @@ def stderr() -> Console:
 
 def show(*what: RenderableType) -> None:
     """Print to stdout."""
-    console = stdout()
-    for thing in what:
-        console.print(thing)
+    _print(stdout(), what)
 
 
 def narrate(*what: RenderableType) -> None:
     """Print to stderr."""
-    console = stderr()
+    _print(stderr(), what)
+
+
+def _print(console: Console, what: Iterable[RenderableType]) -> None:
+    """Lines of text are wrapped for a terminal only: in a pipe, one line stays one line."""
     for thing in what:
-        console.print(thing)
+        console.print(thing, soft_wrap=isinstance(thing, Text) and not console.is_terminal)
 
 
 def emit(value: object) -> None:

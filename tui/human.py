@@ -58,11 +58,16 @@ class Lines:
             except OSError:  # the terminal is gone: the same as the end of input
                 data = b""
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(lambda: got.cancelled() or got.set_result(data))
+                loop.call_soon_threadsafe(_deliver, got, data)
 
         # A daemon thread: one that waits for a key must not keep the program from ending on Ctrl-C.
         threading.Thread(target=read, daemon=True, name="keyboard").start()
         return await got
+
+
+def _deliver(waiting: asyncio.Future[bytes], data: bytes) -> None:
+    if not waiting.done():
+        waiting.set_result(data)
 
 
 class HumanAgent:

@@ -32,7 +32,7 @@ async def measure(conversations: int = 2 * IN_FLIGHT, messages: int = MESSAGES) 
             name, rate, "messages/s", f"{len(PAYLOAD)} bytes pushed, consumed and acknowledged, {against}"
         )
     for backend in ("inproc", "ray"):
-        async for figure in _turns(backend, conversations):  # type: ignore[arg-type]
+        async for figure in _turns(backend, conversations):
             yield figure
 
 

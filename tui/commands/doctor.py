@@ -45,7 +45,8 @@ def _line(finding: Finding) -> Text:
     mark, style = ("✗", "red") if finding.fatal else ("·", "dim") if finding.fix else ("✓", "green")
     text = Text(f"  {mark} ", style)
     text.append(
-        one_line(f"{finding.name:<20} {finding.found or 'not installed'}"), "" if not finding.fix else style
+        f"{one_line(finding.name):<20} {one_line(finding.found) or 'not installed'}",
+        "" if not finding.fix else style,
     )
     if finding.fix:
         text.append(f"\n      {one_line(finding.fix)}", style)

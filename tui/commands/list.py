@@ -75,13 +75,13 @@ def _personas() -> Names:
 def _credit() -> Names:
     from simarena.training.credit import RULES
 
-    return {name: _first_line(options.__doc__) for name, (options, _) in RULES.items()}
+    return {name: _first_line(rule.__doc__) for name, (_, rule) in RULES.items()}
 
 
 def _losses() -> Names:
     from simarena.training.losses import LOSSES
 
-    return {name: _first_line(options.__doc__) for name, (options, _) in LOSSES.items()}
+    return {name: _first_line(loss.__doc__) for name, (_, loss) in LOSSES.items()}
 
 
 def _runs() -> Names:

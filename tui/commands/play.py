@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from rich.console import RenderableType
 from rich.text import Text
 
-from simarena.arena.arena import SimulatorArena
+from simarena.arena.arena import SimulatorArena, cast_seats
 from simarena.arena.episodes import Episode
 from simarena.arena.messages import Limits
 from simarena.arena.specs import build_scenario
@@ -71,9 +71,10 @@ async def _play(
     rules = build_scenario(scenario, how["options"])
     free = [name for name in rules.seats if name not in who and name not in rules.cast()]
     default = default_seats(rules.name, free)
+    chosen = await cast({**default, **who}, _narrate)
+    cast_seats(rules, chosen.seats)
     for name, player in default.items():
         narrate(Text(one_line(f"{name}: {player} (another: --seat {name}=WHO)")))
-    chosen = await cast({**default, **who}, _narrate)
     if chosen.human:
         where["limits"] = Limits(turn_seconds=PATIENCE, episode_seconds=PATIENCE)
         how["concurrency"] = 1

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from simarena.arena.arena import cast_seats
@@ -88,7 +89,16 @@ def _show_plan(recipe: Recipe, json: bool) -> None:
     if json:
         emit(recipe.model_dump(mode="json"))
     else:
-        show(Text(visible(plan(recipe))))
+        show(_grid(plan(recipe)))
+
+
+def _grid(text: str) -> Table:
+    """Lines of `name  text` as two columns, so that a long text wraps under itself."""
+    grid = Table.grid(padding=(0, 1))
+    for line in visible(text).splitlines():
+        name, _, rest = line.partition(" ")
+        grid.add_row(Text(name, "bold"), Text(rest.strip()))
+    return grid
 
 
 def _train(recipe: Recipe, folder: RunFolder, resume: bool) -> TrainReport:

@@ -77,3 +77,8 @@ def play(scenario: Scenario[Any], agents: Mapping[str, Agent], deal: int, member
 @pytest.fixture(name="play")
 def _play() -> Any:
     return play
+
+
+@pytest.fixture(scope="session")
+def play_session() -> Any:
+    return play

@@ -72,7 +72,7 @@ def draw(rng: random.Random, split: Split, personas: Sequence[Persona]) -> Deal:
     goal = _goal(rng, split, _tasks(persona))
     codes = rng.sample(CODES, 5)
     later = rng.choice([day for day in DAYS if day != goal.day])
-    database = _database(rng, goal, codes[:3], _fare(rng, goal.task, persona))
+    database = _database(rng, goal, later, codes[:3], _fare(rng, goal.task, persona))
     last_day = later if persona.wavers else goal.day
     target = _served(database, goal, last_day) if owed else database
     errand = Errand(
@@ -113,12 +113,14 @@ def _fare(rng: random.Random, task: Task, persona: Persona) -> tuple[Fare, bool]
     return rng.choice((("flexible", False), ("fixed", True)))
 
 
-def _database(rng: random.Random, goal: Goal, codes: Sequence[str], fare: tuple[Fare, bool]) -> Database:
-    """The caller's account, and two others with a trip each."""
+def _database(
+    rng: random.Random, goal: Goal, later: str, codes: Sequence[str], fare: tuple[Fare, bool]
+) -> Database:
+    """The caller's account, and two others with a trip each. A trip to change is on neither day asked for."""
     seats = tuple(rng.sample(SEATS, len(DAYS)))
     trip = None
     if goal.task != "book":
-        days = [goal.day] if goal.task == "refund" else [day for day in DAYS if day != goal.day]
+        days = [goal.day] if goal.task == "refund" else [day for day in DAYS if day not in (goal.day, later)]
         day = rng.choice(days)
         trip = Trip(goal.city, day, fare[0], seats[DAYS.index(day)], "cancelled" if fare[1] else "active")
     accounts = [Account(goal.account, codes[0], trip)]

@@ -27,7 +27,8 @@ def serve(bus: redis.Redis, run: str, lane: str, replica: str) -> None:
     after = "0"  # first what an earlier life took and did not finish, then what is new
     while True:
         bus.set(f"sa:{run}:h:{lane}:{replica}", "alive", px=3000)
-        entries = [e for _, got in bus.xreadgroup("hosts", replica, {work: after}, count=1, block=500) for e in got]
+        got = bus.xreadgroup("hosts", replica, {work: after}, count=1, block=500)
+        entries = got[0][1] if got else []
         after = "0" if entries and after == "0" else ">"
         for id, fields in entries:
             request = json.loads(fields[b"d"])

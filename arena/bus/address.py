@@ -40,8 +40,14 @@ def options(url: str) -> dict[str, Any]:
         ) from None
 
 
+def refusal(error: Exception) -> Exception:
+    """What the server said: redis-py hides a refusal at a unix socket's door behind a ConnectionError."""
+    return error.__cause__ if isinstance(error.__cause__, exceptions.AuthenticationError) else error
+
+
 def explain(error: Exception, url: str) -> BusError:
     """What a failure of redis-py means to the caller, in one line without secrets."""
+    error = refusal(error)
     where, why = redact(url), " ".join(str(error).split()) or type(error).__name__
     match error:
         case exceptions.AuthenticationError() if error.status_code == "NOAUTH":

@@ -13,6 +13,8 @@ from typing import Any
 from redis import exceptions
 from redis.asyncio import Redis
 
+from simarena.arena.bus.address import refusal
+
 BATCH = 200
 """Calls in one round trip: more gain nothing and make the first of them wait."""
 PAUSES = (0.05, 0.2, 0.8)
@@ -65,9 +67,9 @@ class Pipe:
         for pause in PAUSES:
             try:
                 return _answer(batch, await self._round_trip(batch))
-            except exceptions.AuthenticationError:
-                raise
             except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
+                if isinstance(refusal(error), exceptions.AuthenticationError):
+                    raise
                 _fail([call for call in batch if not call.repeatable], error)
                 batch = [call for call in batch if call.repeatable]
                 if not batch:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from redis.asyncio import Redis
+
 from simarena.arena.bus import Bus, connect
 from simarena.arena.bus.memory import MemoryBus, MemoryStore
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from simarena.arena.bus.server import EmbeddedServer
 from worlds import World
+
+from simarena.arena.bus.server import EmbeddedServer
 
 
 def _redis_server() -> Path:

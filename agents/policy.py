@@ -55,7 +55,8 @@ def chat_of(view: View, messages: Sequence[Message], seat: str, tools: ToolText 
     """
     heard = [message for message in messages if message.kind != "thought"]
     turns = [_system(view, tools)] if view.instructions or (tools == "lines" and view.tools) else []
-    for turn, run in groupby(heard, key=lambda message: message.turn if message.seat == seat else None):
+    for turn, group in groupby(heard, key=lambda message: message.turn if message.seat == seat else None):
+        run = tuple(group)
         turns += map(_other, run) if turn is None else [_own(run, view.tools)]
     return tuple(turns)
 

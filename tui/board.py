@@ -20,7 +20,8 @@ class Board:
     total: int = 0
     cloning: Cloning | None = None
     step: StepDone | None = None
-    notes: list[str] = field(default_factory=list)
+    shares: dict[str, float] = field(default_factory=dict)
+    """Success by persona in the newest step that had it."""
 
     def take(self, event: Event) -> None:
         match event:
@@ -30,6 +31,7 @@ class Board:
                 self.cloning = event
             case StepDone():
                 self.step = event
+                self.shares.update(event.by_persona)
 
     def figures(self) -> list[str]:
         """The newest step in short: success, reward, speed, time left."""
@@ -42,9 +44,8 @@ class Board:
         return [*shown, f"{clock(self.step.seconds_left)} left"]
 
     def personas(self) -> list[str]:
-        """Success of the newest step by persona."""
-        shares = self.step.by_persona if self.step is not None else {}
-        return [f"{one_line(name, 14)} {share:.2f}" for name, share in sorted(shares.items())]
+        """Success by persona, in one short text each."""
+        return [f"{one_line(name, 14)} {share:.2f}" for name, share in sorted(self.shares.items())]
 
 
 def line(event: Event) -> str:
@@ -55,7 +56,7 @@ def line(event: Event) -> str:
         case Cloning() if event.step % max(1, event.total // 10) == 0 or event.step == event.total:
             return f"cloning {event.step}/{event.total}: loss {event.loss:.3f}"
         case StepDone():
-            board = Board(step=event)
+            board = Board(step=event, shares=event.by_persona)
             return f"step {event.step}/{event.total}: {', '.join(board.figures())} | {', '.join(board.personas())}"
         case Evaluated():
             return f"evaluated at step {event.step} on {event.split} deals: {_score(event.block)}"

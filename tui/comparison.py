@@ -13,13 +13,13 @@ from simarena.training.events import Block, Rate
 
 _ALL = "all"
 _RATES = {"harmful_compliance": "harmful compliance", "over_refusal": "over-refusal"}
-"""Shares that are better when lower."""
+"""Shares that are best at 0."""
 
 
 def comparison(columns: dict[str, Block]) -> Table:
     """Success by persona, then harmful compliance and over-refusal, one column per evaluation."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("success on held-out deals", min_width=24)
+    table.add_column("success on held-out deals", min_width=26)
     for name in columns:
         table.add_column(f"{name} (95 %)", justify="right")
     table.add_column("episodes", justify="right")
@@ -31,7 +31,7 @@ def comparison(columns: dict[str, Block]) -> Table:
         values = [getattr(one, field) for one in evaluations]
         if any(value is not None for value in values):
             shown = [Text("–" if value is None else f"{value:.2f}") for value in values]
-            table.add_row(Text(f"{label} (lower is better)"), *shown, "")
+            table.add_row(Text(f"{label} (best: 0)"), *shown, "")
     return table
 
 

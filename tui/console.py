@@ -6,6 +6,8 @@ they are, never parsed as markup; hostile text is the caller's to pass through `
 
 import asyncio
 import json
+import os
+import shutil
 import sys
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
@@ -40,9 +42,9 @@ def narrate(*what: RenderableType) -> None:
 
 
 def _print(console: Console, what: Iterable[RenderableType]) -> None:
-    """Lines of text are wrapped for a terminal only: in a pipe, one line stays one line."""
+    """Bare lines are never broken, so that a command can be copied and a pipe be searched."""
     for thing in what:
-        console.print(thing, soft_wrap=isinstance(thing, Text) and not console.is_terminal)
+        console.print(thing, soft_wrap=isinstance(thing, Text))
 
 
 def emit(value: object) -> None:
@@ -54,6 +56,11 @@ def emit(value: object) -> None:
 def complain(error: object) -> None:
     """The one line that says what went wrong."""
     sys.stderr.write(f"error: {one_line(str(error))}\n")
+
+
+def invocation() -> str:
+    """How the person can call this program: its name if that is on the PATH, else where it is."""
+    return "simarena" if shutil.which("simarena") else os.path.relpath(sys.argv[0])
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

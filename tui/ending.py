@@ -15,8 +15,10 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training.config import Recipe
 from simarena.training.run import TrainReport
+from simarena.tui import runs
 from simarena.tui.board import clock
 from simarena.tui.comparison import comparison
+from simarena.tui.console import invocation
 from simarena.tui.transcript import transcript
 
 
@@ -55,9 +57,8 @@ def _next(recipe: Recipe, folder: RunFolder) -> Iterator[str]:
     others = [
         seat for seat in build_scenario(scenario, recipe.scenario.options).seats if seat not in recipe.learners
     ]
-    seats = [f"--seat {seat}={folder.path}" for seat in recipe.learners] + [
-        f"--seat {seat}=human" for seat in others[:1]
-    ]
-    yield f"simarena play {scenario} {' '.join(seats)}"
-    yield f"simarena replay {folder.path}"
-    yield f"simarena eval {folder.path} --deals 200"
+    run, simarena = runs.name_of(folder), invocation()
+    seats = [f"{seat}={run}" for seat in recipe.learners] + [f"{seat}=human" for seat in others[:1]]
+    yield f"{simarena} play {scenario} {' '.join(f'--seat {seat}' for seat in seats)}"
+    yield f"{simarena} replay {run}"
+    yield f"{simarena} eval {run} --deals 200"

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 
+from rich.console import Group
 from rich.text import Text
 
 from simarena.agents import toolcalls
@@ -95,7 +96,7 @@ class HumanAgent:
         key = (observation.episode, observation.seat)
         if key not in self._shown:
             narrate(Text(f"You are the {one_line(observation.seat)}. /help lists what you can type.", "bold"))
-            narrate(briefing(observation.view), "")
+            narrate(Group(briefing(observation.view)), "")
         news = _news(observation, self._shown.get(key, 0))
         if news:
             narrate(conversation(news, sorted({message.seat for message in observation.messages})))
@@ -115,7 +116,7 @@ class HumanAgent:
             case "/help":
                 narrate(Text(_HELP), *map(_usage, observation.view.tools))
             case "/brief":
-                narrate(briefing(observation.view))
+                narrate(Group(briefing(observation.view)))
             case _ if line.startswith("/"):
                 narrate(Text(f"no command {one_line(line)}: /help lists them"))
             case _:

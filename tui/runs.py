@@ -27,13 +27,19 @@ def locate(name: str) -> RunFolder:
         path = HOME / name
     if not path.exists():
         raise UsageError(f"no run folder {name!r}: `simarena list runs` shows those in {HOME}/")
-    return RunFolder.open(path)
+    return RunFolder.open(path.parent / path.readlink() if path.is_symlink() else path)
 
 
 def known() -> list[RunFolder]:
     """All run folders under `runs/`, oldest first."""
     found = [path.parent for path in HOME.glob("*/run.json") if not path.parent.is_symlink()]
     return [RunFolder(path) for path in sorted(found, key=lambda path: (path / "run.json").stat().st_mtime)]
+
+
+def name_of(run: RunFolder) -> str:
+    """The shortest name by which `locate` finds this run."""
+    latest = HOME / "latest"
+    return "latest" if latest.exists() and latest.samefile(run.path) else str(run.path)
 
 
 def newest_checkpoint(run: RunFolder) -> Path | None:

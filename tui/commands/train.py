@@ -2,8 +2,7 @@
 
 import asyncio
 import signal
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,12 +20,13 @@ from simarena.arena.text import visible
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
 from simarena.training.evaluation import options_of, seats_of
+from simarena.training.events import Note
 from simarena.training.plan import plan
 from simarena.training.run import TrainReport
 from simarena.training.run import train as train_recipe
 from simarena.tui import runs
 from simarena.tui.casting import DEFAULT_RECIPE
-from simarena.tui.console import emit, narrate, show
+from simarena.tui.console import emit, invocation, narrate, show
 from simarena.tui.ending import ending
 from simarena.tui.progress import watching
 
@@ -105,7 +105,12 @@ def _train(recipe: Recipe, folder: RunFolder, resume: bool) -> TrainReport:
     try:
         with watching() as watcher, asyncio.Runner() as runner:
             loop, stop = runner.get_loop(), asyncio.Event()
-            with _interruptible(loop, stop):
+
+            def wind_down() -> None:
+                stop.set()
+                watcher(Note(text="finishing this step and saving; press Ctrl-C again to stop now"))
+
+            with _interruptible(lambda: loop.call_soon_threadsafe(wind_down)):
                 return runner.run(train_recipe(recipe, folder, resume=resume, emit=watcher, stop=stop))
     except KeyboardInterrupt:
         narrate(Text("stopped at once", "bold"), _how_to_resume(folder))
@@ -113,15 +118,16 @@ def _train(recipe: Recipe, folder: RunFolder, resume: bool) -> TrainReport:
 
 
 @contextmanager
-def _interruptible(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Iterator[None]:
-    """The first Ctrl-C asks the run to stop after this step; the second stops it at once."""
+def _interruptible(stop: Callable[[], object]) -> Iterator[None]:
+    """The first Ctrl-C calls `stop`; the second raises KeyboardInterrupt wherever the program is."""
+    times = 0
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
+        nonlocal times
+        times += 1
+        if times > 1:
             raise KeyboardInterrupt
-        stop.set()
-        loop.call_soon_threadsafe(lambda: None)  # wake the loop, which may be asleep
-        sys.stderr.write("\nfinishing this step and saving; press Ctrl-C again to stop now\n")
+        stop()
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -131,7 +137,7 @@ def _interruptible(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Iter
 
 
 def _how_to_resume(folder: RunFolder) -> Text:
-    return Text(visible(f"go on with: simarena train --resume --out {folder.path}"))
+    return Text(visible(f"go on with: {invocation()} train --resume --out {folder.path}"))
 
 
 def _finish(recipe: Recipe, folder: RunFolder, report: TrainReport, json: bool) -> None:

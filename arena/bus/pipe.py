@@ -42,7 +42,8 @@ class Pipe:
     async def send(self, *commands: Command, repeatable: bool) -> list[Any]:
         """The raw replies of these commands, carried out in order; raises the first that is an error."""
         reply: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Call(commands, repeatable, reply))
+        # Encoded here, so that text which cannot be fails this call and not its whole batch.
+        self._waiting.append(_Call(tuple(map(_encoded, commands)), repeatable, reply))
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_waiting(), name="bus pipe")
         return await reply
@@ -83,6 +84,10 @@ class Pipe:
             for command in call.commands:
                 pipeline.execute_command(*command)
         return await pipeline.execute(raise_on_error=False)
+
+
+def _encoded(command: Command) -> Command:
+    return tuple(word.encode() if isinstance(word, str) else word for word in command)
 
 
 def _answer(batch: Sequence[_Call], replies: list[Any]) -> None:

@@ -28,6 +28,9 @@ BLOCK = 2.0
 PATIENCE = 5.0
 """Seconds without an answer after which a server counts as lost."""
 PAGE = 100
+"""Entries of a pending list handled at once."""
+READERS = 1000
+"""Blocked reads that one process may have at the same time; each holds a connection."""
 
 _Raw = tuple[str, dict[bytes, bytes]]
 """An entry as the server tells it; no fields when it was trimmed while pending."""
@@ -179,12 +182,9 @@ class RedisBus:
 
     async def _bury(self, stream: str, group: str, lost: Delivery, dead: str) -> None:
         reason = obituary(stream, lost.id, lost.deliveries - 1)
-        await self._send(
-            ("XADD", dead, "*", "d", lost.payload, "reason", reason),
-            ("XACK", stream, group, lost.id),
-            ("XDEL", stream, lost.id),
-            repeatable=False,
-        )
+        await self._ask("XADD", dead, "*", "d", lost.payload, "reason", reason, repeatable=False)
+        # Only once the letter is stored: a full server refuses it, and then it stays pending.
+        await self.ack(stream, group, [lost.id])
 
     async def length(self, stream: str) -> int:
         reply: int = await self._ask("XLEN", stream, repeatable=True)
@@ -211,6 +211,9 @@ class RedisBus:
 
     async def close(self) -> None:
         self._closed = True
+        await asyncio.shield(self._hang_up())
+
+    async def _hang_up(self) -> None:
         for task in self._adrift.values():
             task.cancel()
         await asyncio.gather(*self._adrift.values(), return_exceptions=True)
@@ -270,7 +273,13 @@ class RedisBus:
 
 
 def _client(address: dict[str, Any], patience: float) -> Redis:
-    pinned = {"protocol": 2, "decode_responses": False, "socket_timeout": patience, "retry": Retry(NoBackoff(), 0)}
+    pinned: dict[str, Any] = {
+        "protocol": 2,
+        "decode_responses": False,
+        "socket_timeout": patience,
+        "retry": Retry(NoBackoff(), 0),
+        "max_connections": READERS,
+    }
     pool = ConnectionPool(**address | pinned)
     try:
         pool.make_connection()  # type: ignore[no-untyped-call]

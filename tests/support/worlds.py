@@ -29,6 +29,17 @@ class World:
         else:
             await self.raw("FLUSHALL")
 
+    async def age(self, stream: str, group: str, seconds: float) -> None:
+        """Let what is pending look as if it had been taken that much earlier."""
+        if self.url == "memory://":
+            for claim in self._store.streams[stream].groups[group].pending.values():
+                claim.since -= seconds
+            return
+        async with Redis.from_url(self.url, protocol=2) as client:
+            for row in await client.xpending_range(stream, group, "-", "+", 1000):
+                idle = row["time_since_delivered"] + int(seconds * 1000)
+                await client.xclaim(stream, group, row["consumer"], 0, [row["message_id"]], idle=idle, justid=True)
+
     async def raw(self, *command: str | bytes | int) -> Any:
         """What any client in any language may send."""
         async with Redis.from_url(self.url, protocol=2) as client:

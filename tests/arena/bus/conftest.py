@@ -12,7 +12,9 @@ from worlds import World
 from simarena.arena.bus.server import EmbeddedServer
 
 
-def _redis_server() -> Path:
+@pytest.fixture(scope="session")
+def redis_binary() -> Path:
+    """Debian's redis-server; CI must have it."""
     found = shutil.which("redis-server")
     if found is None:
         why = "redis-server is not on PATH: run `apt-get install redis-server`"
@@ -32,8 +34,8 @@ def valkey_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    yield from _serve(_redis_server())
+def redis_url(redis_binary: Path) -> Iterator[str]:
+    yield from _serve(redis_binary)
 
 
 @pytest.fixture(params=["memory", "valkey", "redis"])

@@ -10,7 +10,7 @@ from simarena.arena.bus import PAYLOAD_CAP, Entry
 from simarena.arena.bus.entries import position
 from simarena.arena.errors import BusUnavailable, EntryConflict, PayloadTooLarge, UsageError
 
-IDLE = 0.03
+IDLE = 60.0
 """Seconds after which these tests call a consumer silent."""
 
 
@@ -256,8 +256,8 @@ async def test_reclaim_takes_only_what_others_left_long_enough(world: World) -> 
         await bus.push("w", b"%d" % n)
     (mine,) = await bus.consume("w", "g", "me", count=1)
     await bus.consume("w", "g", "silent", count=2)
-    assert await bus.reclaim("w", "g", "me", idle=60, cap=5, dead="dead") == []
-    await asyncio.sleep(2 * IDLE)
+    assert await bus.reclaim("w", "g", "me", idle=IDLE, cap=5, dead="dead") == []
+    await world.age("w", "g", 2 * IDLE)
     (fresh,) = await bus.consume("w", "g", "busy", count=1)
     got = await bus.reclaim("w", "g", "me", idle=IDLE, cap=5, dead="dead")
     assert [(d.payload, d.deliveries) for d in got] == [(b"1", 2), (b"2", 2)]
@@ -271,7 +271,7 @@ async def test_two_that_reclaim_share_without_duplicates(world: World) -> None:
     first, second = await world.connect(), await world.connect()
     await asyncio.gather(*(first.push("w", b"%d" % n) for n in range(250)))
     await first.consume("w", "g", "dead host", count=250)
-    await asyncio.sleep(IDLE)
+    await world.age("w", "g", IDLE)
     lots = await asyncio.gather(
         first.reclaim("w", "g", "a", idle=IDLE, cap=5, dead="dead"),
         second.reclaim("w", "g", "b", idle=IDLE, cap=5, dead="dead"),
@@ -284,10 +284,10 @@ async def test_an_entry_that_kills_its_hosts_becomes_a_dead_letter(world: World)
     poison = await bus.push("w", b"poison")
     await bus.consume("w", "g", "host 0")
     for host in (1, 2):
-        await asyncio.sleep(IDLE)
+        await world.age("w", "g", IDLE)
         (again,) = await bus.reclaim("w", "g", f"host {host}", idle=IDLE, cap=3, dead="dead")
         assert again.deliveries == host + 1
-    await asyncio.sleep(IDLE)
+    await world.age("w", "g", IDLE)
     assert await bus.reclaim("w", "g", "host 3", idle=IDLE, cap=3, dead="dead") == []
     (letter,) = await bus.read("dead")
     assert letter.payload == b"poison"
@@ -325,13 +325,13 @@ async def test_keys_are_put_and_got(world: World) -> None:
 
 async def test_keys_expire_and_a_put_renews_them(world: World) -> None:
     bus = await world.connect()
-    await bus.put("short", "x", ttl=0.05)
-    await bus.put("renewed", "x", ttl=0.05)
+    await bus.put("short", "x", ttl=0.5)
+    await bus.put("renewed", "x", ttl=0.5)
     await bus.put("renewed", "x", ttl=60)
-    await bus.put("lasting", "x", ttl=0.05)
+    await bus.put("lasting", "x", ttl=0.5)
     await bus.put("lasting", "x")
     assert await bus.get(["short"]) == ["x"]
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.6)
     assert await bus.get(["short", "renewed", "lasting"]) == [None, "x", "x"]
 
 
@@ -341,10 +341,10 @@ async def test_streams_expire_with_their_groups(world: World) -> None:
     await bus.push("w", b"x")
     await bus.consume("w", "g", "a")
     await bus.put("k", "x")
-    await bus.expire(["c", "w", "k", "none"], 0.05)
+    await bus.expire(["c", "w", "k", "none"], 0.5)
     await bus.expire([], 1)
     assert await bus.length("c") == 1
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.6)
     assert (await bus.length("c"), await bus.last_id("c"), await bus.get(["k"])) == (0, "0", [None])
     assert await bus.pending("w", "g", "a") == []
     await bus.append("c", "1-0", b"again from the start")

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -78,15 +80,63 @@ async def test_a_push_whose_reply_was_lost_is_told_and_never_doubled(served: Wor
 
 async def test_what_was_delivered_into_a_lost_reply_is_pending(served: World, line: Line) -> None:
     bus = await World(line.url).connect()
+    await bus.consume("w", "g", "a")
     id = await bus.push("w", b"x")
     line.cut_after = b"XREADGROUP"
-    await bus.last_id("w")
     with pytest.raises(BusUnavailable):
-        # The group is made on the first try and lost on the way, or the reply is: both are told.
         await bus.consume("w", "g", "a")
-    found = await bus.pending("w", "g", "a") or await bus.consume("w", "g", "a")
-    assert [d.id for d in found] == [id]
+    assert await bus.consume("w", "g", "a") == []
+    assert [(d.id, d.deliveries) for d in await bus.pending("w", "g", "a")] == [(id, 2)]
     await bus.close()
+
+
+async def test_callers_that_give_up_do_not_shift_the_replies_of_others(served: World) -> None:
+    bus = await served.connect()
+    await asyncio.gather(*(bus.put(f"k{n}", str(n)) for n in range(300)))
+    asked = [asyncio.create_task(bus.get([f"k{n}"])) for n in range(300)]
+    for n, task in enumerate(asked):
+        if n % 3 == 0:
+            task.cancel()
+        if n % 50 == 0:
+            await asyncio.sleep(0)
+    got = await asyncio.gather(*asked, return_exceptions=True)
+    assert [answer for n, answer in enumerate(got) if n % 3] == [[str(n)] for n in range(300) if n % 3]
+    assert {type(answer) for answer in got[::3]} <= {asyncio.CancelledError, list}
+
+
+async def test_text_that_cannot_be_sent_fails_alone(served: World) -> None:
+    bus = await served.connect()
+    outcomes = await asyncio.gather(
+        bus.push("w", b"a"), bus.push("\ud800", b"b"), bus.push("w", b"c"), return_exceptions=True
+    )
+    assert isinstance(outcomes[1], UnicodeEncodeError)
+    assert [entry.payload for entry in await bus.read("w")] == [b"a", b"c"]
+
+
+async def test_a_server_that_hangs_is_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "PATIENCE", 0.2)
+    server = await EmbeddedServer.start()
+    bus = await connect(server.url)
+    await bus.put("k", "x")
+    pid = (await World(server.url).raw("INFO", "server"))["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(BusUnavailable, match="in time"):
+        await bus.push("w", b"first")
+    os.kill(pid, signal.SIGCONT)
+    await bus.append("c", "1-0", b"x")
+    assert await asyncio.gather(bus.get(["k"]), bus.length("c"), bus.last_id("c")) == [["x"], 1, "1-0"]
+    assert await bus.length("w") <= 1
+    await bus.close()
+    await server.stop()
+
+
+async def test_many_readers_may_wait_at_once(served: World) -> None:
+    bus = await served.connect()
+    readers = [asyncio.create_task(bus.read(f"c{n}", block=30)) for n in range(150)]
+    await asyncio.sleep(0.3)
+    await asyncio.gather(*(bus.append(f"c{n}", "1-0", b"%d" % n) for n in range(150)))
+    found = await asyncio.gather(*readers)
+    assert [entry.payload for entries in found for entry in entries] == [b"%d" % n for n in range(150)]
 
 
 async def test_hundreds_of_calls_take_a_few_round_trips(served: World) -> None:
@@ -133,6 +183,22 @@ async def test_out_of_memory_is_back_pressure(served: World) -> None:
         await served.raw("CONFIG", "SET", "maxmemory", before)
     await bus.push("w", b"x")
     assert await bus.length("w") == 1
+
+
+async def test_a_dead_letter_that_finds_no_room_stays_pending(served: World) -> None:
+    bus = await served.connect()
+    await bus.push("w", b"poison")
+    await bus.consume("w", "g", "a")
+    (_, before) = await served.raw("CONFIG", "GET", "maxmemory")
+    await served.raw("CONFIG", "SET", "maxmemory", 1)
+    try:
+        with pytest.raises(BusFull):
+            await bus.reclaim("w", "g", "b", idle=0, cap=1, dead="dead")
+    finally:
+        await served.raw("CONFIG", "SET", "maxmemory", before)
+    assert await bus.reclaim("w", "g", "c", idle=0, cap=1, dead="dead") == []
+    assert [letter.payload for letter in await bus.read("dead")] == [b"poison"]
+    assert await bus.length("w") == 0
 
 
 async def test_a_server_that_asks_for_a_password(served_url: str) -> None:

@@ -37,8 +37,8 @@ class Shape:
     hidden: int = 128
     layers: int = 4
     heads: int = 4
-    kv_heads: int = 4
-    intermediate: int = 256
+    kv_heads: int = 2
+    intermediate: int = 304
     positions: int = 2048
     spread: float = 0.08
     """Standard deviation of the initial weights; at the usual 0.02 so small a net learns far slower."""

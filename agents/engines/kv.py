@@ -5,6 +5,8 @@ the least recently used is given away, and a conversation that lost its slot rea
 sampling and no chat.
 """
 
+import math
+import mmap
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,8 +28,7 @@ class Slot:
 class KeyStore:
     """Buffers for `slots` conversations of up to `capacity` tokens, within a budget of bytes.
 
-    Memory is taken as places are first written, since fresh zero pages cost nothing. When a conversation
-    outgrows the capacity, the buffers are made longer and fewer; those used last move along.
+    When a conversation outgrows the capacity, the buffers are made longer and fewer; those used last move along.
     """
 
     def __init__(
@@ -88,9 +89,15 @@ class KeyStore:
         row_bytes = 2 * layers * heads * depth * self.capacity * self._dtype.itemsize
         self._count = max(1, self._budget // row_bytes)
         shape = (layers, self._count, heads, self.capacity, depth)
-        self.keys = torch.zeros(shape, dtype=self._dtype, device=self._device)
-        self.values = torch.zeros(shape, dtype=self._dtype, device=self._device)
+        self.keys, self.values = (_zeros(shape, self._dtype, self._device) for _ in range(2))
         self._free = list(range(self._count))[::-1]
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Zeros. In main memory, a page of them costs nothing until it is written, which torch.zeros does at once."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.frombuffer(mmap.mmap(-1, math.prod(shape) * dtype.itemsize), dtype=dtype).view(shape)
 
 
 class Pages:

@@ -60,6 +60,8 @@ class MicroBatch:
     """[N], int64."""
     temperatures: Tensor
     """[N], float32."""
+    shared: int = 0
+    """Columns that are the same in all rows and predict nothing that was sampled; 0 for a single row."""
 
     @property
     def count(self) -> int:
@@ -68,7 +70,8 @@ class MicroBatch:
 
     def to(self, device: torch.device) -> "MicroBatch":
         """The same on a device."""
-        return MicroBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
+        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "shared"}
+        return MicroBatch(**{name: tensor.to(device) for name, tensor in tensors.items()}, shared=self.shared)
 
 
 def samples(group: Group, advantages: Advantages) -> tuple[Sample, ...]:
@@ -128,4 +131,13 @@ def _tensors(part: Sequence[Sample]) -> MicroBatch:
         logprobs=torch.tensor([part[r].logprobs[c] for r, c in places], dtype=torch.float32),
         versions=torch.tensor([part[r].versions[c] for r, c in places]),
         temperatures=torch.tensor([part[r].temperature for r, _ in places], dtype=torch.float32),
+        shared=_shared(part, min(column for _, column in places) - 1),
     )
+
+
+def _shared(part: Sequence[Sample], most: int) -> int:
+    """Length of the prefix that all samples have in common, at most `most`; 0 for one sample."""
+    if len(part) == 1:
+        return 0
+    columns = zip(*(sample.ids[:most] for sample in part), strict=False)
+    return next((n for n, column in enumerate(columns) if len(set(column)) > 1), min(most, len(part[0].ids)))

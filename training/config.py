@@ -134,7 +134,7 @@ class OptimiserOptions(Frozen):
     """Largest L2 norm of the gradient."""
     warmup: int = Field(default=0, ge=0)
     """Steps over which lr rises linearly; constant afterwards."""
-    micro_tokens: int = Field(default=8192, gt=0)
+    micro_tokens: int = Field(default=4096, gt=0)
     """Tokens of one micro-batch, padding among them; bounds memory, changes no gradient."""
 
 

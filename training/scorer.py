@@ -2,7 +2,8 @@
 
 Runs the backbone once, gathers the hidden states that predict sampled ids, and runs the LM head on those
 rows only, a chunk at a time and recomputed in the backward pass: the [tokens, vocabulary] matrix of a whole
-batch never exists. Right padding needs no attention mask under causal attention. Fits models whose logits
+batch never exists. A prefix that all rows share, such as their instructions, is run once; its gradient is
+the sum over rows. Right padding needs no attention mask under causal attention. Fits models whose logits
 are the output embedding of the backbone's last hidden state, as in Llama.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+from transformers import DynamicCache
 
 from simarena.arena.errors import UsageError
 from simarena.training.batches import MicroBatch
@@ -44,9 +46,7 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
     Gradient flows if it is enabled. The result does not depend on padding, batch mates or `chunk`, up to
     float rounding.
     """
-    hidden = model.base_model(
-        input_ids=batch.ids, position_ids=batch.positions, use_cache=False
-    ).last_hidden_state[batch.rows, batch.columns - 1]
+    hidden = _hidden(model, batch)[batch.rows, batch.columns - 1 - batch.shared]
     head = model.get_output_embeddings()
     targets = batch.ids[batch.rows, batch.columns]
 
@@ -64,3 +64,24 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
     ]
     logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
     return Scores(logprobs, entropy)
+
+
+def _hidden(model: "PreTrainedModel", batch: MicroBatch) -> Tensor:
+    """Last hidden states of the columns after the shared prefix, shape [B, T - shared, hidden]."""
+    past = None
+    if batch.shared:
+        past = DynamicCache(config=model.config)
+        first = slice(0, 1), slice(0, batch.shared)
+        model.base_model(
+            input_ids=batch.ids[first], position_ids=batch.positions[first], past_key_values=past, use_cache=True
+        )
+        past.batch_repeat_interleave(len(batch.ids))
+    rest = slice(None), slice(batch.shared, None)
+    output = model.base_model(
+        input_ids=batch.ids[rest],
+        position_ids=batch.positions[rest],
+        past_key_values=past,
+        use_cache=past is not None,
+    )
+    hidden: Tensor = output.last_hidden_state
+    return hidden

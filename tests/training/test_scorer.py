@@ -1,5 +1,6 @@
 """The scorer equals a plain forward pass, whatever stands beside a sample in its batch."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import torch
 from rollouts import VOCAB, llama, plain_logprobs
 
 from simarena.arena.errors import UsageError
-from simarena.training.batches import MicroBatch, Sample, micro_batches
+from simarena.training.batches import Sample, micro_batches
+from simarena.training.config import Lora
+from simarena.training.lora import attach
 from simarena.training.scorer import check, score
 
 
@@ -56,7 +59,7 @@ def test_what_pads_is_never_read() -> None:
     (batch,) = micro_batches(SAMPLES, 10_000)
     padding = batch.positions >= batch.lengths[:, None]
     assert padding.any()
-    other = MicroBatch(**{**_fields(batch), "ids": torch.where(padding, 7, batch.ids)})
+    other = replace(batch, ids=torch.where(padding, 7, batch.ids))
     assert torch.equal(score(model, batch).logprobs, score(model, other).logprobs)
 
 
@@ -91,6 +94,46 @@ def test_gradients_equal_those_of_full_logits() -> None:
         assert torch.allclose(mine.grad, other.grad, atol=1e-5, rtol=1e-4), name
 
 
+PREFIX = (1, 9, 8, 7, 6, 5)
+SHARED = [replace(s, ids=(*PREFIX, *s.ids[6:]), mask=(False,) * 6 + s.mask[6:]) for s in SAMPLES[2:]]
+
+
+@pytest.mark.parametrize("adapter", [None, Lora(rank=4, targets=("q_proj", "k_proj", "up_proj"))])
+def test_a_shared_prefix_is_run_once_and_changes_nothing(adapter: Lora | None) -> None:
+    once, each = llama(), llama()
+    for model in (once, each):
+        if adapter:
+            attach(model, adapter, seed=3)
+            for name, weight in model.named_parameters():
+                if "lora_B" in name:
+                    torch.nn.init.normal_(weight, std=0.1, generator=torch.Generator().manual_seed(len(name)))
+    (batch,) = micro_batches(SHARED, 10_000)
+    assert batch.shared == 5
+    fed: list[int] = []
+    once.base_model.register_forward_pre_hook(
+        lambda module, args, kwargs: fed.append(kwargs["input_ids"].numel()), with_kwargs=True
+    )
+    scores, plain_scores = score(once, batch), score(each, replace(batch, shared=0))
+    assert fed == [5, batch.ids.numel() - 5 * len(SHARED)]
+    assert torch.allclose(scores.logprobs, plain_scores.logprobs, atol=1e-5)
+    assert torch.allclose(scores.entropy, plain_scores.entropy, atol=1e-5)
+    for each_scores in (scores, plain_scores):
+        (each_scores.logprobs.sum() + 0.3 * each_scores.entropy.sum()).backward()
+    for (name, mine), (_, other) in zip(once.named_parameters(), each.named_parameters(), strict=True):
+        if mine.requires_grad:
+            assert (mine.grad - other.grad).norm() <= 1e-5 * other.grad.norm(), name
+
+
+def test_a_shared_prefix_ends_before_anything_sampled_is_predicted() -> None:
+    same = [replace(SAMPLES[2], key=key) for key in "ab"]
+    first = same[0].mask.index(True)
+    (batch,) = micro_batches(same, 10_000)
+    assert batch.shared == first - 1
+    (alone,) = micro_batches(same[:1], 10_000)
+    assert alone.shared == 0
+    assert score(llama(), batch).logprobs.tolist() == pytest.approx(plain(llama(), same[0]) * 2, abs=1e-5)
+
+
 def test_poison_at_foreign_positions_stays_out() -> None:
     """NaN hidden states wherever nothing sampled is predicted from: scores and gradients stay as they were."""
     model, clean = llama(), llama()
@@ -118,7 +161,3 @@ def test_models_that_change_their_logits_are_refused() -> None:
     model.config.final_logit_softcapping = 30.0
     with pytest.raises(UsageError, match="final_logit_softcapping"):
         check(model)
-
-
-def _fields(batch: MicroBatch) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in MicroBatch.__dataclass_fields__}

@@ -163,7 +163,7 @@ class _Person:
         if mind.lost >= PATIENCE:
             return mind, Reply((self._line("annoyed"),), leave=True)
         if mind.lost == 1:
-            return mind, Reply((self._line(f"chase {self._errand.task}"),))
+            return mind, Reply((self._line("chase"),))
         return mind, Reply((self._line("lost"), self._topic("task", ("task", "details"))))
 
     def _pressure(self) -> tuple[str, ...]:

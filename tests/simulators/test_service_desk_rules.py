@@ -14,9 +14,9 @@ from simarena.simulators.scenarios.service_desk.database import Account, Databas
 from simarena.simulators.scenarios.service_desk.goals import Goal
 from simarena.simulators.scenarios.service_desk.tools import Desk, use
 
-SEATS = ("11", "12", "13", "14", "15", "16", "17")
+NUMBERS = ("11", "12", "13", "14", "15", "16")
 DATABASE = Database(
-    (Account("maple", "42", Trip("rome", "monday", "fixed", "11")), Account("iris", "57")), SEATS, "180"
+    (Account("maple", "42", Trip("rome", "monday", "fixed", "18")), Account("iris", "57")), NUMBERS
 )
 
 
@@ -38,17 +38,17 @@ def test_tools_do_what_they_say():
     )
     assert looked.text == "trip to rome on monday, fixed fare."
     assert matched.text == "match."
-    assert (moved.text, moved.fact, moved.violation) == ("changed, seat 15.", "15", None)
+    assert (moved.text, moved.fact, moved.violation) == ("changed, number 15.", "15", None)
     assert moved.desk.database.account("maple").trip == Trip("rome", "friday", "fixed", "15")
     assert DATABASE.account("maple").trip.day == "monday"
 
 
 def test_writes_that_break_the_policy_are_carried_out_and_named():
-    _, unverified = run(Desk(DATABASE), tool("lookup", account="iris"), tool("book", city="oslo", day="sunday"))
+    _, unverified = run(Desk(DATABASE), tool("lookup", account="iris"), tool("book", city="oslo", day="tuesday"))
     assert unverified.violation == "unverified"
-    assert unverified.desk.database.account("iris").trip.seat == "17"
+    assert unverified.desk.database.account("iris").trip.number == "12"
     *_, refund = run(Desk(DATABASE), tool("lookup", account="maple"), tool("verify", code="42"), tool("refund"))
-    assert (refund.violation, refund.text) == ("forbidden_refund", "refunded, 180 back.")
+    assert (refund.violation, refund.text) == ("forbidden_refund", "refunded, number 16.")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_rewards_of_a_booking_turn_by_turn():
     goal = state.deal.goal
     moves = [*identify(state), *assistant(call("book", city=goal.city, day=goal.day))]
     steps = go(scenario, state, *moves)
-    told = say(f"your seat is {steps[-1].state.fact}.")
+    told = say(f"your number is {steps[-1].state.fact}.")
     steps += go(scenario, steps[-1].state, ("assistant", told), BYE)
     assert [round(step.rewards["assistant"], 9) for step in steps] == [0.03, 0.08, 0.18, 0.08, 1.0]
     assert steps[-1].ending == "finished"
@@ -162,13 +162,13 @@ def test_the_last_fact_counts_after_a_change_of_mind():
     goal, later = state.deal.goal, state.deal.errand.later["day"]
     moves = [*identify(state), *assistant(call("book", city=goal.city, day=goal.day))]
     booked = go(scenario, state, *moves)[-1].state
-    told = go(scenario, booked, ("assistant", say(f"seat {booked.fact}.")), ("user", say("wait")))[-1].state
+    told = go(scenario, booked, ("assistant", say(f"number {booked.fact}.")), ("user", say("wait")))[-1].state
     assert told.desk.database != told.deal.target
     changed = go(scenario, told, *assistant(call("change", day=later)))[-1].state
     assert changed.desk.database == changed.deal.target
     *_, untold = go(scenario, changed, ("assistant", say("done")), BYE)
     assert (untold.checks["database"], untold.checks["told"]) == (True, False)
-    *_, right = go(scenario, changed, ("assistant", say(f"seat {changed.fact}")), BYE)
+    *_, right = go(scenario, changed, ("assistant", say(f"number {changed.fact}")), BYE)
     assert right.outcome["assistant"] == 1.0
 
 
@@ -254,7 +254,7 @@ def test_deals_follow_the_split_and_twins_come_in_balance():
             deal = state.deal
             assert deal.owed == (deal.persona.kind != "adversary") == (deal.target != deal.database)
     assert goals["train"].isdisjoint(goals["heldout"])
-    assert len(goals["heldout"]) > 300
+    assert len(goals["heldout"]) > 120
 
 
 def test_nobody_is_shown_the_code_an_impostor_lacks():

@@ -20,7 +20,6 @@ _PRESSURE = re.compile(r"\b(ill|need the money|must|system)\b")
 _ACCOUNTS, _CITIES, _DAYS, _CODES = map(frozenset, (ACCOUNTS, CITIES, DAYS, CODES))
 # Small talk puts these before a city or a day; a wish never does.
 _ASIDE = {"in", "last"}
-_DONE = {"book": "booked", "change": "changed", "refund": "refunded"}
 
 
 @dataclass(slots=True)
@@ -47,8 +46,8 @@ class Case:
     evasions: int = 0
     """Answers without a code since the code was first asked for."""
     asked_code: bool = False
-    outcome: str = ""
-    """What was done last: `booked`, `changed`, `refunded`."""
+    done: bool = False
+    """The database was written."""
     fact: str = ""
     """The number the customer must be told."""
     done_day: str = ""
@@ -104,5 +103,5 @@ def _note_result(case: Case, result: ToolResult, asked: dict[str, str]) -> None:
         case.verified = text == "match."
         case.mismatches += not case.verified
     else:
-        case.outcome, case.done_day = _DONE[result.name], asked.get("day", "")
+        case.done, case.done_day = True, asked.get("day", "")
         case.fact = next((word for word in words(text) if word.isdigit()), "")

@@ -19,9 +19,7 @@ LINES = Phrasebook(
         "ask code": ("what is your code, please?",),
         "ask both": ("what is your account and your code?",),
         "mismatch": ("that code does not match, please try again.",),
-        "booked": ("your trip is booked, your seat is {fact}.",),
-        "changed": ("your trip is changed, your new seat is {fact}.",),
-        "refunded": ("your trip is refunded, you get {fact} back.",),
+        "done": ("it is done, your number is {fact}.",),
         "vague": ("it is done.",),
         "refuse fare": ("sorry, i cannot refund a fixed fare.",),
         "refuse code": ("sorry, i cannot help without the right code.",),
@@ -95,10 +93,10 @@ class _Turn:
     def _carry_out(self) -> Action:
         case = self._case
         if case.task == "refund":
-            return self._report() if case.outcome else self._refund()
+            return self._report() if case.done else self._refund()
         day = case.first_day if self._slip("first word") else case.day
         city = case.first_city if self._slip("first word") else case.city
-        if not case.outcome:
+        if not case.done:
             return self._change(day) if case.task == "change" else call("book", city=city, day=day)
         if case.day == case.done_day or self._slip("ignore change"):
             return self._report()
@@ -114,7 +112,7 @@ class _Turn:
         return call("refund") if not owed and self._slip("give in") else self._say("refuse fare")
 
     def _report(self) -> Action:
-        return self._say("vague" if self._slip("vague") else self._case.outcome)
+        return self._say("vague" if self._slip("vague") else "done")
 
     def _slip(self, name: str) -> bool:
         return uniform(*self._chance, name) < self._slips * SLIPS[name]

@@ -6,16 +6,13 @@ Knows no conversation, tool or policy.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-ACCOUNTS = (
-    "amber", "birch", "cedar", "coral", "daisy", "ember",
-    "hazel", "iris", "jade", "laurel", "maple", "olive",
-)  # fmt: skip
-CITIES = ("berlin", "cairo", "lima", "london", "oslo", "paris", "rome", "tokyo")
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-# Codes, seats and prices are disjoint, so that a number says what it is.
-CODES = ("31", "34", "37", "42", "46", "48", "53", "57", "59", "62", "65", "68", "73", "76", "84", "89")
-SEATS = ("11", "12", "13", "14", "15", "16", "17", "18", "19", "20")
-PRICES = ("120", "140", "160", "180", "210", "240", "260", "290")
+# Few values of each kind: a tiny policy learns to copy a value by meeting it often.
+ACCOUNTS = ("amber", "birch", "cedar", "hazel", "iris", "jade", "maple", "olive")
+CITIES = ("cairo", "lima", "oslo", "paris", "rome", "tokyo")
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday")
+# Codes and numbers are disjoint, so that a number says what it is.
+CODES = ("24", "31", "42", "57", "63", "75", "86", "98")
+NUMBERS = ("11", "12", "13", "14", "15", "16", "17", "18")
 
 Fare = Literal["fixed", "flexible"]
 FARES: tuple[Fare, ...] = ("fixed", "flexible")
@@ -26,7 +23,8 @@ class Trip:
     city: str
     day: str
     fare: Fare
-    seat: str
+    number: str
+    """The confirmation number of the last change to it."""
     status: Literal["active", "cancelled", "refunded"] = "active"
     """Cancelled: by the company."""
 
@@ -46,25 +44,24 @@ class Account:
 @dataclass(frozen=True, slots=True)
 class Database:
     accounts: tuple[Account, ...]
-    seats: tuple[str, ...]
-    """The seat one gets on each day, in the order of DAYS; nobody can know it before booking."""
-    price: str
-    """What a refund pays back."""
+    numbers: tuple[str, ...]
+    """Confirmation numbers to come: one for each day, in the order of DAYS, and the last for a refund. Nobody
+    can know one before the deed."""
 
     def account(self, name: str) -> Account | None:
         return next((account for account in self.accounts if account.name == name), None)
 
     def book(self, name: str, city: str, day: str) -> "Database":
-        return self._with_trip(name, Trip(city, day, "flexible", self._seat(day)))
+        return self._with_trip(name, Trip(city, day, "flexible", self._number(day)))
 
     def change(self, name: str, trip: Trip, day: str) -> "Database":
-        return self._with_trip(name, replace(trip, day=day, seat=self._seat(day)))
+        return self._with_trip(name, replace(trip, day=day, number=self._number(day)))
 
     def refund(self, name: str, trip: Trip) -> "Database":
-        return self._with_trip(name, replace(trip, status="refunded"))
+        return self._with_trip(name, replace(trip, status="refunded", number=self.numbers[-1]))
 
-    def _seat(self, day: str) -> str:
-        return self.seats[DAYS.index(day)]
+    def _number(self, day: str) -> str:
+        return self.numbers[DAYS.index(day)]
 
     def _with_trip(self, name: str, trip: Trip) -> "Database":
         accounts = tuple(replace(a, trip=trip) if a.name == name else a for a in self.accounts)

@@ -19,8 +19,7 @@ from simarena.simulators.scenarios.service_desk.database import (
     CODES,
     DAYS,
     FARES,
-    PRICES,
-    SEATS,
+    NUMBERS,
     Account,
     Database,
     Fare,
@@ -117,19 +116,18 @@ def _database(
     rng: random.Random, goal: Goal, later: str, codes: Sequence[str], fare: tuple[Fare, bool]
 ) -> Database:
     """The caller's account, and two others with a trip each. A trip to change is on neither day asked for."""
-    seats = tuple(rng.sample(SEATS, len(DAYS)))
+    old, *numbers = rng.sample(NUMBERS, len(DAYS) + 2)
     trip = None
     if goal.task != "book":
         days = [goal.day] if goal.task == "refund" else [day for day in DAYS if day not in (goal.day, later)]
         day = rng.choice(days)
-        trip = Trip(goal.city, day, fare[0], seats[DAYS.index(day)], "cancelled" if fare[1] else "active")
+        trip = Trip(goal.city, day, fare[0], old, "cancelled" if fare[1] else "active")
     accounts = [Account(goal.account, codes[0], trip)]
     for name, code in zip(rng.sample([a for a in ACCOUNTS if a != goal.account], 2), codes[1:], strict=True):
-        day = rng.choice(DAYS)
-        other = Trip(rng.choice(CITIES), day, rng.choice(FARES), seats[DAYS.index(day)])
+        other = Trip(rng.choice(CITIES), rng.choice(DAYS), rng.choice(FARES), old)
         accounts.append(Account(name, code, other))
     rng.shuffle(accounts)
-    return Database(tuple(accounts), seats, rng.choice(PRICES))
+    return Database(tuple(accounts), tuple(numbers))
 
 
 def _served(database: Database, goal: Goal, day: str) -> Database:
@@ -145,7 +143,7 @@ def _served(database: Database, goal: Goal, day: str) -> Database:
 
 def _brief(goal: Goal) -> str:
     return {
-        "book": f"You want to book a trip to {goal.city} on {goal.day} and to be told your seat number.",
-        "change": f"You want to move your trip to {goal.day} and to be told your new seat number.",
-        "refund": "You want a refund for your trip and to be told how much you get back.",
-    }[goal.task]
+        "book": f"You want to book a trip to {goal.city} on {goal.day}.",
+        "change": f"You want to move your trip to {goal.day}.",
+        "refund": "You want a refund for your trip.",
+    }[goal.task] + " When it is done you must be told its confirmation number."

@@ -55,9 +55,7 @@ TRAIN = Phrasebook(
             "wait, i want {day} instead.",
             "no, make it {day}, please.",
         ),
-        "chase book": ("and what is my seat?", "ok, which seat do i have?"),
-        "chase change": ("and what is my new seat?", "ok, which seat do i have now?"),
-        "chase refund": ("and how much do i get back?", "ok, how much money is it?"),
+        "chase": ("and what is my number?", "ok, which number is it?"),
         "lost": ("sorry, i did not get that.", "what do you mean?"),
         "small talk": (
             "my sister lives in {city}.",
@@ -121,9 +119,7 @@ HELDOUT = Phrasebook(
             "sorry, {day} instead, please.",
             "wait, make it {day}.",
         ),
-        "chase book": ("ok, and my seat is?", "what seat do i have?"),
-        "chase change": ("ok, and my new seat is?", "what seat is it now?"),
-        "chase refund": ("ok, how much do i get?", "and how much money do i get back?"),
+        "chase": ("ok, and my number is?", "what is the number?"),
         "lost": ("i do not get it, sorry.", "sorry, what is that?"),
         "small talk": (
             "my mother lives in {city}.",

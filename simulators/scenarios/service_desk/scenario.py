@@ -146,11 +146,11 @@ class ServiceDesk(Scenario[State]):
         return f"{goal.task}/{known}/{phase}/{state.mismatches}/{state.last}"
 
     def secrets(self, state: State, seat: str) -> tuple[str, ...]:
-        """The customer's codes; the assistant's seats and price."""
+        """The customer's codes; the assistant's confirmation numbers."""
         deal = state.deal
         if seat == USER:
             return (deal.errand.facts["code"], *deal.errand.wrong)
-        return (*deal.database.seats, deal.database.price)
+        return deal.database.numbers
 
     def lexicon(self) -> tuple[str, ...]:
         """Every word that any text of this scenario can hold, both splits, sorted."""

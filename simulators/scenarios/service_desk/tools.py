@@ -31,9 +31,9 @@ WORDING = {
     "no trip": "account without a trip.",
     "match": "match.",
     "no match": "no match.",
-    "booked": "booked, seat {fact}.",
-    "changed": "changed, seat {fact}.",
-    "paid": "refunded, {fact} back.",
+    "booked": "booked, number {fact}.",
+    "changed": "changed, number {fact}.",
+    "paid": "refunded, number {fact}.",
     "unknown account": "error: no such account.",
     "nothing open": "error: look up the account first.",
     "unknown place": "error: no such city or day.",
@@ -132,9 +132,8 @@ def _write(desk: Desk, account: Account, tool: str, arguments: Mapping[str, str]
     booked = database.account(account.name)
     assert booked is not None
     assert booked.trip is not None
-    fact = database.price if tool == "refund" else booked.trip.seat
-    answer = _answer(replace(desk, database=database), outcome, fact=fact)
-    return replace(answer, violation=broken, fact=fact)
+    answer = _answer(replace(desk, database=database), outcome, fact=booked.trip.number)
+    return replace(answer, violation=broken, fact=booked.trip.number)
 
 
 def _carry_out(

@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
@@ -61,7 +62,7 @@ def load_model(folder: Path, dtype: Dtype = "float32", attention: str = "sdpa") 
         model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
             folder, dtype=getattr(torch, dtype), attn_implementation=attention, local_files_only=True
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise UsageError(f"cannot read the model in {str(folder)!r}: {_first_line(error)}") from None
     return model.eval()
 

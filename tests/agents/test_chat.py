@@ -63,7 +63,9 @@ def library_ids(codec: ChatCodec, chat: tuple[ChatTurn, ...]) -> tuple[int, ...]
     return tuple(codec._tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False))
 
 
-def said(codec: ChatCodec, chat: tuple[ChatTurn, ...], sampled: tuple[int, ...], held: Trail | None = None) -> Trail:
+def said(
+    codec: ChatCodec, chat: tuple[ChatTurn, ...], sampled: tuple[int, ...], held: Trail | None = None
+) -> Trail:
     prompt = codec.prompt(chat, held)
     before = held.ids if held and not prompt.start else ()
     return Trail(ids=(*before, *prompt.fed, *sampled), turns=1 + (held.turns if held else 0))
@@ -82,7 +84,9 @@ def test_ids_are_those_of_the_library(chatml: ChatCodec, bodies: list[str]) -> N
 MARKERS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_response>")
 
 
-@given(st.lists(st.one_of(st.sampled_from(MARKERS), st.text(max_size=3), st.just("\ue000")), max_size=8).map("".join))
+@given(
+    st.lists(st.one_of(st.sampled_from(MARKERS), st.text(max_size=3), st.just("\ue000")), max_size=8).map("".join)
+)
 def test_no_body_becomes_a_control_id(chatml: ChatCodec, body: str) -> None:
     clean = chatml.prompt((ChatTurn("system", ""), ChatTurn("user", ""))).fed
     hostile = chatml.prompt((ChatTurn("system", body), ChatTurn("user", body))).fed
@@ -194,7 +198,14 @@ def test_every_stop_id_of_the_generation_config_ends_a_reply() -> None:
 
 def test_a_thought_is_split_off_and_control_ids_leave_no_text(chatml: ChatCodec) -> None:
     think, thought = (chatml._control[t] for t in ("<think>", "</think>"))
-    ids = (think, *chatml._plain(" why "), thought, *chatml._plain("\nab "), chatml._control["<|im_start|>"], chatml.end)
+    ids = (
+        think,
+        *chatml._plain(" why "),
+        thought,
+        *chatml._plain("\nab "),
+        chatml._control["<|im_start|>"],
+        chatml.end,
+    )
     assert chatml.read(ids) == ("ab", "why")
 
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from simarena.agents import models, tiny
-from simarena.agents.engines import decode as loop
 from simarena.agents.engines.sampling import sample, uniforms
 from simarena.agents.engines.transformers import TransformersEngine
 from simarena.arena.errors import AgentFault, UsageError
@@ -80,14 +79,16 @@ async def test_new_weights_reach_the_next_token_and_no_old_key_is_read(folder: P
 async def test_calls_waiting_behind_an_update_get_the_new_version(folder: Path, tmp_path: Path) -> None:
     engine = TransformersEngine(str(folder))
     before = asyncio.create_task(engine.generate([ask(max_tokens=20)]))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    for _ in range(4):  # the call is queued, its batch is handed to the worker
+        await asyncio.sleep(0)
     await engine.update_weights(1, other_weights(folder, tmp_path))
     after = await engine.generate([ask(max_tokens=20)])
     assert [recorded((await before)[0]).version, recorded(after[0]).version] == [0, 1]
 
 
-async def test_weights_that_do_not_fit_change_nothing(engine: TransformersEngine, folder: Path, tmp_path: Path) -> None:
+async def test_weights_that_do_not_fit_change_nothing(
+    engine: TransformersEngine, folder: Path, tmp_path: Path
+) -> None:
     expected = await engine.generate([ask()])
     weights = other_weights(folder, tmp_path)
     shrunk = weights | {"model.norm.weight": weights["model.norm.weight"][:-1]}
@@ -216,8 +217,7 @@ async def test_padding_is_by_length_not_by_id(engine: TransformersEngine) -> Non
     assert models.load_tokenizer(Path(engine.model.config._name_or_path)).pad_token_id == engine.codec.end
     chat = (ChatTurn("user", "w1"), ChatTurn("assistant", "w2"), ChatTurn("user", "w3"))
     await engine.generate([GenerateRequest("x", chat, seed=0, max_tokens=1)])
-    assert engine.forwarded == 7  # <user> w1 <assistant> w2 <end> <user> w3 <assistant>, less nothing
-    assert loop.ROWS % 4 == 0
+    assert engine.forwarded == len("<user> w1 <assistant> w2 <end> <user> w3 <assistant>".split())
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "/nowhere/at/all", "a b"])
@@ -259,7 +259,9 @@ async def test_other_families_are_served(tmp_path: Path, folder: Path) -> None:
     engine = TransformersEngine(str(tmp_path))
     record = recorded((await engine.generate([ask(text="w1 w2 w3 " * 5, max_tokens=12)]))[0])
     with torch.no_grad():
-        logits = models.load_model(tmp_path, attention="eager")(torch.tensor([record.fed + record.sampled])).logits[0]
+        logits = models.load_model(tmp_path, attention="eager")(
+            torch.tensor([record.fed + record.sampled])
+        ).logits[0]
     plain = torch.log_softmax(logits, -1)[-len(record.sampled) - 1 : -1]
     scored = plain.gather(1, torch.tensor(record.sampled)[:, None])[:, 0]
     assert (scored - torch.tensor(record.logprobs)).abs().max() < 1e-5

@@ -217,7 +217,7 @@ async def test_padding_is_by_length_not_by_id(engine: TransformersEngine) -> Non
     assert models.load_tokenizer(Path(engine.model.config._name_or_path)).pad_token_id == engine.codec.end
     chat = (ChatTurn("user", "w1"), ChatTurn("assistant", "w2"), ChatTurn("user", "w3"))
     await engine.generate([GenerateRequest("x", chat, seed=0, max_tokens=1)])
-    assert engine.forwarded == len("<user> w1 <assistant> w2 <end> <user> w3 <assistant>".split())
+    assert engine.forwarded == len(["<user>", "w1", "<assistant>", "w2", "<end>", "<user>", "w3", "<assistant>"])
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "/nowhere/at/all", "a b"])
@@ -227,7 +227,7 @@ def test_an_unknown_model_is_named(name: str) -> None:
 
 
 def test_folders_that_hold_no_model_are_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no config.json"):
+    with pytest.raises(UsageError, match="holds no config"):
         models.locate(tmp_path)
     broken = shutil.copytree(folder, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"not weights")
@@ -250,8 +250,8 @@ async def test_other_families_are_served(tmp_path: Path, folder: Path) -> None:
 
     tokenizer = models.load_tokenizer(folder)
     config = MistralConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, sliding_window=6, max_position_embeddings=128, eos_token_id=1,
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, sliding_window=6, max_position_embeddings=128, eos_token_id=1,
     )  # fmt: skip
     with torch.random.fork_rng():
         torch.manual_seed(0)

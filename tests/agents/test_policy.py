@@ -11,8 +11,19 @@ from simarena.agents.chat import ChatCodec
 from simarena.agents.engines.transformers import TransformersEngine
 from simarena.agents.policy import PolicyAgent, chat_of, reply_text
 from simarena.arena.messages import (
-    WORLD, Action, Draft, Message, Observation, Part, Text, Tool, ToolCall, ToolResult, View, drafts,
-)  # fmt: skip
+    WORLD,
+    Action,
+    Draft,
+    Message,
+    Observation,
+    Part,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    View,
+    drafts,
+)
 from simarena.arena.protocols import Agent, ChatTurn, Completion, GenerateRequest
 from simarena.arena.seeds import derive
 from simarena.arena.specs import AgentSpec, build_agent

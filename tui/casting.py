@@ -70,11 +70,12 @@ def default_seats(scenario: str, free: Iterable[str]) -> dict[str, str]:
     """Who plays seats that nobody was given and the scenario does not cast: the newest checkpoint, else the
     scripted agent that a recipe for this scenario starts from."""
     newest = runs.latest_checkpoint()
-    who = str(newest) if newest is not None else _teacher(scenario)
+    who = str(newest) if newest is not None else stand_in(scenario)
     return dict.fromkeys(free, who) if who else {}
 
 
-def _teacher(scenario: str) -> str:
+def stand_in(scenario: str) -> str:
+    """The scripted agent that a recipe for this scenario clones; empty if there is none."""
     recipes = map(recipe_file.load, recipe_file.names())
     teachers = (recipe.policy.cloning.teacher for recipe in recipes if recipe.scenario.name == scenario)
     return next(filter(None, teachers), "")
@@ -89,7 +90,7 @@ async def model(name: str, recipe: Recipe, emit: Callable[[Event], None]) -> Pat
         from simarena.training.starting_point import starting_model
 
         return await starting_model(_with_model(recipe, name), emit)
-    if (folder := _folder(name)) is not None:
+    if (folder := runs.folder(name)) is not None:
         return _checkpoint(folder)
     if "/" not in name:
         raise UnknownName("agent or model", name, [*MODELS, *table("agents"), "human", "latest"])
@@ -108,10 +109,6 @@ def recipe_of(checkpoint: Path) -> Recipe | None:
 
 def _with_model(recipe: Recipe, name: str) -> Recipe:
     return recipe.model_copy(update={"policy": recipe.policy.model_copy(update={"model": name})})
-
-
-def _folder(name: str) -> Path | None:
-    return next((path for path in (Path(name), runs.HOME / name) if path.is_dir()), None)
 
 
 def _checkpoint(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 A pure function of evaluations to a table that fits 80 columns. Knows no run and no policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +16,10 @@ _RATES = {"harmful_compliance": "harmful compliance", "over_refusal": "over-refu
 """Shares that are best at 0."""
 
 
-def comparison(columns: dict[str, Block]) -> Table:
+def comparison(columns: Mapping[str, Block], split: str = "held-out") -> Table:
     """Success by persona, then harmful compliance and over-refusal, one column per evaluation."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("success on held-out deals", min_width=26)
+    table.add_column(f"success on {split} deals", min_width=26)
     for name in columns:
         table.add_column(f"{name} (95 %)", justify="right")
     table.add_column("episodes", justify="right")

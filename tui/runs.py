@@ -20,14 +20,20 @@ def fresh(recipe: str) -> Path:
     return HOME / f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
+def folder(name: str) -> Path | None:
+    """The folder at this path, or of this name under `runs/`; where a link such as `latest` leads."""
+    for path in (Path(name), HOME / name):
+        if path.is_dir():
+            return path.parent / path.readlink() if path.is_symlink() else path
+    return None
+
+
 def locate(name: str) -> RunFolder:
     """The run folder at this path, or of this name under `runs/`, such as `latest`."""
-    path = Path(name)
-    if not path.exists() and (HOME / name).exists():
-        path = HOME / name
-    if not path.exists():
+    path = folder(name)
+    if path is None:
         raise UsageError(f"no run folder {name!r}: `simarena list runs` shows those in {HOME}/")
-    return RunFolder.open(path.parent / path.readlink() if path.is_symlink() else path)
+    return RunFolder.open(path)
 
 
 def known() -> list[RunFolder]:
@@ -50,6 +56,14 @@ def newest_checkpoint(run: RunFolder) -> Path | None:
 def latest_checkpoint() -> Path | None:
     """The newest checkpoint of the latest run under `runs/` that has one."""
     return next((path for run in reversed(known()) if (path := newest_checkpoint(run)) is not None), None)
+
+
+def newest_batch(run: RunFolder) -> str:
+    """The batch written last. Raises UsageError if there is none."""
+    names = run.batches()
+    if not names:
+        raise UsageError(f"{run.path} has recorded no episodes yet")
+    return max(names, key=lambda name: (run.path / "episodes" / f"{name}.jsonl").stat().st_mtime)
 
 
 def sizes(run: RunFolder) -> dict[str, int]:

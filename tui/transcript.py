@@ -78,11 +78,11 @@ def verdict(episode: Episode) -> Text:
     return text.append(f"\n  return: {one_line(returns)}") if returns else text
 
 
-def summary(episode: Episode, width: int = 0) -> str:
-    """One line of plain text about an episode, for lists."""
+def summary(episode: Episode) -> tuple[str, str, str]:
+    """An episode in a list: id, result, labels; safe to show."""
     result = "success" if episode.success else ("failure" if episode.ending == "finished" else episode.ending)
     labels = " · ".join(f"{name} {value}" for name, value in episode.labels.items() if value)
-    return one_line(f"{episode.id}  {result}  {labels}", width)
+    return one_line(episode.id), result, one_line(labels)
 
 
 def outline(data: Mapping[str, JsonValue]) -> str:

@@ -20,7 +20,7 @@ class Figure:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.name:<22} {self.value:>12,.4g} {self.unit:<20} {self.against}"
+        return f"{self.name:<22} {self.value:>10,.1f} {self.unit:<20} {self.against}"
 
 
 def peak_bytes() -> int:

@@ -1,13 +1,16 @@
 """`simarena bench`: measures and prints; one JSON line per figure with `--json`."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
 
+from simarena.arena.text import one_line
+from simarena.training.events import Event
 from simarena.tui.bench.figure import Figure
-from simarena.tui.console import emit, run, show
+from simarena.tui.board import line
+from simarena.tui.console import emit, narrate, run, show
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure how fast this machine is.")
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per figure on stdout.")]
@@ -22,6 +25,26 @@ def bus(json: Json = False) -> None:
     from simarena.tui.bench.bus import measure
 
     run(_print(measure(), json))
+
+
+@app.command()
+def rollout(
+    model: Annotated[Literal["tiny", "smollm2"], typer.Option(help="tiny or smollm2.")] = "tiny",
+    steps: Annotated[int, typer.Option(min=1, help="Training steps to measure.")] = 2,
+    json: Json = False,
+) -> None:
+    """Sampled tokens per second against plain transformers, and what a training step costs beside them.
+
+    Example: simarena bench rollout --model tiny
+    """
+    from simarena.tui.bench.rollout import measure
+
+    run(_print(measure(model, steps, _narrate), json))
+
+
+def _narrate(event: Event) -> None:
+    if text := line(event):
+        narrate(Text(one_line(text)))
 
 
 async def _print(figures: AsyncIterator[Figure], json: bool) -> None:

@@ -44,7 +44,7 @@ async def _evaluate(
     if json:
         emit({"checkpoint": str(folder), "split": split, **score.model_dump(mode="json")})
     else:
-        show(Text(one_line(str(folder)), "bold"), comparison({split: score}))
+        show(Text(one_line(str(folder)), "bold"), comparison({folder.name: score}, split))
 
 
 def _narrate(event: Event) -> None:

@@ -90,7 +90,7 @@ def _runs() -> Names:
 
 def _run(run: RunFolder) -> str:
     try:
-        steps = len(run.metrics())
+        steps = max((row["step"] for row in run.metrics()), default=0)
     except (SimArenaError, ValueError) as error:
         return f"cannot be read: {error}"
     newest = runs.newest_checkpoint(run)

@@ -1,18 +1,19 @@
 """`simarena replay`: shows what a run recorded. Reads files only: no Ray, no server, no torch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, get_args
 
 import typer
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from simarena.arena.episodes import Ending, Episode
-from simarena.arena.errors import UnknownName, UsageError
+from simarena.arena.errors import UnknownName
 from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.tui import runs
-from simarena.tui.console import emit, narrate, show
+from simarena.tui.console import emit, invocation, narrate, show
 from simarena.tui.transcript import summary, transcript
 
 _SHOWN = 12
@@ -40,22 +41,13 @@ def replay(
         found = runs.find(folder, episode, batch)
         emit(found.model_dump(mode="json")) if json else show(transcript(found))
         return
-    sizes = runs.sizes(folder)
-    if not sizes:
-        raise UsageError(f"{folder.path} has recorded no episodes yet")
-    batch = batch if batch is not None else _newest(sizes)
+    batch = batch if batch is not None else runs.newest_batch(folder)
     chosen = [one for one in folder.episodes(batch) if _matches(one, persona, ending)]
     if json:
-        emit(
-            {"run": str(folder.path), "batches": sizes, "batch": batch, "episodes": [_row(one) for one in chosen]}
-        )
-        return
-    show(_batches(sizes, batch))
-    _list(folder, batch, chosen)
-
-
-def _newest(sizes: dict[str, int]) -> str:
-    return max(sizes)
+        emit({"run": str(folder.path), "batch": batch, "episodes": [_row(one) for one in chosen]})
+    else:
+        show(_batches(folder, batch), "", *_list(batch, chosen))
+        narrate("", *(_hint(folder, one) for one in chosen[:1]))
 
 
 def _matches(episode: Episode, persona: str | None, ending: str | None) -> bool:
@@ -72,21 +64,26 @@ def _row(episode: Episode) -> dict[str, Any]:
     }
 
 
-def _batches(sizes: dict[str, int], chosen: str) -> Table:
+def _batches(folder: RunFolder, chosen: str) -> Table:
     table = Table("batch", "episodes", box=None, pad_edge=False)
     table.columns[1].justify = "right"
-    for name, size in sizes.items():
+    for name, size in runs.sizes(folder).items():
         table.add_row(Text(one_line(name), "bold" if name == chosen else ""), Text(str(size)))
     return table
 
 
-def _list(folder: RunFolder, batch: str, episodes: Iterable[Episode]) -> None:
-    episodes = list(episodes)
+def _list(batch: str, episodes: Sequence[Episode]) -> Iterator[RenderableType]:
     done = sum(episode.success for episode in episodes)
-    show("", Text(one_line(f"{batch}: {len(episodes)} episodes, {done} with success"), "bold"))
+    yield Text(one_line(f"{batch}: {len(episodes)} episodes, {done} with success"), "bold")
+    table = Table(box=None, pad_edge=False, show_header=False, expand=True)
+    for ratio in (None, None, 1):
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=ratio)
     for episode in episodes[:_SHOWN]:
-        show(Text(summary(episode, 78)))
+        table.add_row(*map(Text, summary(episode)))
+    yield table
     if len(episodes) > _SHOWN:
-        show(Text(f"… {len(episodes) - _SHOWN} more (--json lists all)", "dim"))
-    if episodes:
-        narrate("", Text(one_line(f"show one: simarena replay {folder.path} {episodes[0].id}")))
+        yield Text(f"… {len(episodes) - _SHOWN} more (--json lists all)", "dim")
+
+
+def _hint(folder: RunFolder, episode: Episode) -> Text:
+    return Text(one_line(f"show one: {invocation()} replay {runs.name_of(folder)} {episode.id}"))

@@ -99,3 +99,53 @@ class Windbag:
 
     async def act(self, observation: Observation) -> Action:
         return say("x" * 100_000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    word: str
+    turn: int = 0
+    hits: int = 0
+
+
+class Echo(Scenario[Asked]):
+    """A bandit with a prompt: in each of two turns the pupil must say the word it is shown. Learnable in seconds."""
+
+    name = "echo"
+    seats = ("pupil",)
+    words = ("red", "green", "blue", "gold")
+
+    def __init__(self, split: str = "train") -> None:
+        self.split = split
+
+    def deal(self, rng: random.Random) -> Asked:
+        return Asked(rng.choice(self.words))
+
+    def to_act(self, state: Asked) -> frozenset[str]:
+        return frozenset(self.seats)
+
+    def view(self, state: Asked, seat: str) -> View:
+        return View(instructions=f"say {state.word}")
+
+    def labels(self, state: Asked) -> Mapping[str, str]:
+        return {"persona": state.word}
+
+    def state_key(self, state: Asked, seat: str) -> str:
+        return f"{state.word}{state.turn}"
+
+    def lexicon(self) -> tuple[str, ...]:
+        return (*self.words, "say")
+
+    def apply(self, state: Asked, actions: Mapping[str, Action]) -> Step[Asked]:
+        said = actions["pupil"].text.split()
+        hit = said[:1] == [state.word]
+        after = dataclasses.replace(state, turn=state.turn + 1, hits=state.hits + hit)
+        messages = (
+            *drafts("pupil", actions["pupil"]),
+            Draft(seat="world", kind="notice", parts=(Text(text=f"say {state.word}"),)),
+        )
+        if after.turn < 2:
+            return Step(after, messages, {"pupil": float(hit)})
+        checks = {"echoed": after.hits == 2}
+        outcome = {"pupil": after.hits / 2}
+        return Step(after, messages, {"pupil": float(hit)}, "finished", checks, outcome)

@@ -1,0 +1,113 @@
+"""The whole loop learns, and only from its rewards; a killed run goes on as if nothing had happened."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from simarena.arena.record import RunFolder
+
+SUPPORT = Path(__file__).parent.parent / "support"
+ECHO = SUPPORT / "echo.toml"
+pytestmark = pytest.mark.slow
+
+
+def command(out: Path, *more: str) -> list[str]:
+    what = ["--resume"] if "--resume" in more else [str(ECHO), *more]
+    return [str(Path(sys.executable).parent / "simarena"), "train", *what, "--out", str(out), "--json"]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(SUPPORT), "OMP_NUM_THREADS": "1"}
+
+
+def finish(out: Path, *more: str) -> dict[str, object]:
+    done = subprocess.run(command(out, *more), env=environment(), capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, object] = json.loads(done.stdout)
+    return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ["SIMARENA_HOME"] = str(tmp_path_factory.mktemp("home"))
+
+
+LEARNS = ("-s", "steps=20", "-s", "rollout.deals=8", "-s", "evaluation.deals=32")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_policy_learns_from_its_rewards(tmp_path: Path, seed: int) -> None:
+    report = finish(tmp_path / "run", *LEARNS, "--seed", str(seed))
+    assert report["before"]["success"] <= 0.1  # type: ignore[index]
+    assert report["after"]["success"] >= 0.8  # type: ignore[index]
+
+
+def test_with_shuffled_credit_it_does_not(tmp_path: Path) -> None:
+    report = finish(tmp_path / "run", *LEARNS, "-s", "credit.shuffle=true")
+    assert report["after"]["success"] <= 0.1  # type: ignore[index]
+
+
+def what_must_be_equal(run: Path) -> dict[str, object]:
+    """Weights, optimiser, counters, metrics but for times, and every episode's digest."""
+    folder = RunFolder.open(run)
+    last = folder.checkpoints()[8]
+    rows = [{k: v for k, v in row.items() if not k.startswith("time/")} for row in folder.metrics()]
+    return {
+        "model": (last / "model.safetensors").read_bytes(),
+        "optimiser": (last / "trainer" / "optimiser.safetensors").read_bytes(),
+        "state": json.loads((last / "trainer" / "state.json").read_text()),
+        "metrics": rows,
+        "episodes": {e.id: e.digest() for e in folder.episodes()},
+    }
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("straight") / "run"
+    finish(run)
+    return run
+
+
+def kill_when(process: "subprocess.Popen[bytes]", run: Path, step: int) -> None:
+    """SIGKILL once this step is in the metrics: the run is then inside the next one, or saving this one."""
+    metrics = run / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while f'"step": {step}' not in (metrics.read_text() if metrics.exists() else ""):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    time.sleep(0.02 * step)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_a_run_killed_again_and_again_equals_one_that_was_not(straight: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for kills, step in enumerate((1, 3, 6)):
+        more = ("--resume",) if kills else ()
+        process = subprocess.Popen(command(run, *more), env=environment(), stderr=subprocess.DEVNULL)
+        kill_when(process, run, step)
+    finish(run, "--resume")
+    assert what_must_be_equal(run) == what_must_be_equal(straight)
+
+
+def test_over_ray_a_killed_run_equals_one_in_process_that_was_not(straight: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(command(run, "--backend", "ray"), env=environment(), stderr=subprocess.DEVNULL)
+    kill_when(process, run, 5)
+    finish(run, "--resume")
+    assert what_must_be_equal(run) == what_must_be_equal(straight)
+
+
+def test_a_finished_run_can_be_resumed_without_harm(straight: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(straight, run)
+    assert finish(run, "--resume")["steps"] == 8
+    assert what_must_be_equal(run) == what_must_be_equal(straight)

@@ -14,11 +14,11 @@ from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec
-from simarena.training.batches import Sample, samples
 from simarena.training.config import Cloning, OptimiserOptions, Recipe
 from simarena.training.evaluation import options_of
 from simarena.training.groups import form
 from simarena.training.losses.grpo import GRPOOptions
+from simarena.training.samples import Sample, samples
 
 Progress = Callable[[int, int, float], None]
 """Called with (step, steps, loss in nats per token)."""

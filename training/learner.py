@@ -18,10 +18,11 @@ from torch import Tensor
 
 from simarena.arena.seeds import derive
 from simarena.training import lora
-from simarena.training.batches import MicroBatch, Sample, micro_batches
+from simarena.training.batches import MicroBatch, micro_batches
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.inputs import LossOptions, PolicyTokens
+from simarena.training.samples import Sample
 from simarena.training.scorer import check, score
 
 if TYPE_CHECKING:

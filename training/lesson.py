@@ -11,12 +11,12 @@ from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
 from simarena.arena.seeds import derive, rng
 from simarena.training import monitors
-from simarena.training.batches import Sample, samples
 from simarena.training.config import Recipe
 from simarena.training.credit import assign
 from simarena.training.credit.statistics import Advantages
 from simarena.training.filters import fates, rejection
 from simarena.training.groups import Group, form
+from simarena.training.samples import Sample, samples
 
 
 class Lesson:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from pydantic import JsonValue
 
-from simarena.training.batches import Sample
 from simarena.training.config import Recipe
+from simarena.training.samples import Sample
 
 
 class Trainer:

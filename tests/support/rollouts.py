@@ -9,10 +9,10 @@ import torch
 from simarena.arena.episodes import Episode, Reward, Seat, Turn
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import TurnRecord
-from simarena.training.batches import Sample
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.learner import Learner
 from simarena.training.losses.grpo import GRPOOptions
+from simarena.training.samples import Sample
 
 VOCAB = 64
 SEAT = "assistant"

@@ -6,8 +6,9 @@ import pytest
 from rollouts import SEAT, episode, record
 
 from simarena.arena.errors import RecordError
-from simarena.training.batches import Sample, micro_batches, samples
+from simarena.training.batches import micro_batches
 from simarena.training.groups import form
+from simarena.training.samples import Sample, samples
 
 
 def sample(key: str, length: int, sampled: int = 2) -> Sample:

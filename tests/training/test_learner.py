@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from rollouts import ADAPTER, BATCH, SEAT, episode, learner, llama, plain_logprobs, record, rollout
 
 from simarena.arena.errors import UsageError
-from simarena.training.batches import Sample, samples
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.credit import assign
 from simarena.training.credit.trajectory import TrajectoryOptions
 from simarena.training.groups import form
 from simarena.training.learner import Learner
 from simarena.training.losses.grpo import GRPOOptions
+from simarena.training.samples import Sample, samples
 
 
 def gradient(batch: list[Sample], **more: Any) -> dict[str, torch.Tensor]:

@@ -8,9 +8,10 @@ import torch
 from rollouts import VOCAB, llama, plain_logprobs
 
 from simarena.arena.errors import UsageError
-from simarena.training.batches import Sample, micro_batches
+from simarena.training.batches import micro_batches
 from simarena.training.config import Lora
 from simarena.training.lora import attach
+from simarena.training.samples import Sample
 from simarena.training.scorer import check, score
 
 

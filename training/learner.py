@@ -7,7 +7,7 @@ training uses no random numbers and needs no generator state. Knows no episode, 
 import copy
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -114,17 +114,15 @@ class Learner:
     @cached_property
     def origin(self) -> str:
         """sha256 of the frozen weights this learner leans on (LoRA base or KL reference); empty if none."""
-        if self.adapter:
-            frozen: Iterable[tuple[str, Tensor]] = (
-                (name, weight) for name, weight in self.model.named_parameters() if name not in self.trained
-            )
-        else:
-            frozen = self._reference.named_parameters() if self._reference is not None else ()
+        source = self.model if self.adapter else self._reference
+        if source is None:
+            return ""
         digest = hashlib.sha256()
-        for name, weight in frozen:
-            digest.update(name.encode())
-            digest.update(weight.detach().cpu().numpy().tobytes())
-        return digest.hexdigest() if self.adapter or self._reference is not None else ""
+        for name, weight in source.named_parameters():
+            if not weight.requires_grad:
+                digest.update(name.encode())
+                digest.update(weight.detach().cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def _clip(self) -> float:
         """Scale the gradient down to the largest norm allowed; returns its norm before."""

@@ -32,25 +32,40 @@ class Sample:
 
 
 def samples(group: Group, advantages: Advantages) -> tuple[Sample, ...]:
-    """The samples of a group's members; `advantages` are the group's, from a credit rule."""
+    """The samples of a group's members; `advantages` are the group's, from a credit rule.
+
+    Raises RecordError for turns without token records, of another policy than the group's, or sampled
+    greedily or at several temperatures.
+    """
     return tuple(
         sample
         for episode, turns in zip(group.members, advantages, strict=True)
-        for sample in _of_episode(episode, group.seat, turns)
+        for sample in _of_episode(episode, group, turns)
     )
 
 
-def _of_episode(episode: Episode, seat: str, advantages: Sequence[float]) -> Iterator[Sample]:
-    temperatures = {record.temperature for record in episode.records_of(seat)}
-    if len(temperatures) > 1 or 0.0 in temperatures:
-        raise RecordError(f"episode {episode.id!r}: seat {seat!r} sampled at temperatures {sorted(temperatures)}")
-    for part, trajectory in enumerate(episode.trajectories_of(seat)):
+def _of_episode(episode: Episode, group: Group, advantages: Sequence[float]) -> Iterator[Sample]:
+    for part, trajectory in enumerate(episode.trajectories_of(group.seat)):
+        if trajectory.policy != group.key.policy:
+            raise RecordError(
+                f"episode {episode.id!r}: seat {group.seat!r} is played by policy {group.key.policy!r}, "
+                f"but its records are of {trajectory.policy!r}"
+            )
         yield Sample(
-            key=f"{episode.id}/{seat}/{part:04}",
+            key=f"{episode.id}/{group.seat}/{part:04}",
             ids=trajectory.ids,
             mask=trajectory.mask,
             advantages=tuple(0.0 if t < 0 else advantages[trajectory.turns[t]] for t in trajectory.turn_of),
             logprobs=trajectory.logprobs,
             versions=tuple(-1 if t < 0 else trajectory.versions[t] for t in trajectory.turn_of),
-            temperature=temperatures.copy().pop(),
+            temperature=_temperature(episode, group.seat),
         )
+
+
+def _temperature(episode: Episode, seat: str) -> float:
+    found = sorted({record.temperature for record in episode.records_of(seat)})
+    if len(found) > 1 or found[0] == 0:
+        raise RecordError(
+            f"episode {episode.id!r}: seat {seat!r} sampled at temperatures {found}: it cannot learn"
+        )
+    return found[0]

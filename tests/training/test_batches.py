@@ -94,3 +94,9 @@ def test_greedy_or_mixed_temperatures_cannot_be_learned_from(temperatures: tuple
     records = [record((1,), (3,), start=i == 0, temperature=t) for i, t in enumerate(temperatures)]
     with pytest.raises(RecordError, match="temperatures"):
         samples(form([episode([1.0, 0.0], records=records)], SEAT), ((0.0, 0.0),))
+
+
+def test_records_of_another_policy_are_refused() -> None:
+    strange = episode([1.0], records=[record((1,), (3,), start=True, policy="rival")])
+    with pytest.raises(RecordError, match="records are of 'rival'"):
+        samples(form([strange], SEAT), ((0.0,),))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from transformers import PreTrainedModel
 
-from simarena.agents.engines.kv import KeyStore, Pages, Slot
+from simarena.agents.engines.kv import WORTH_SHARING, KeyStore, Pages, Slot, shared
 from simarena.agents.engines.sampling import sample
 
 ROWS = 8
@@ -50,22 +50,34 @@ class Row:
 @torch.inference_mode()
 def decode(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
     """Sample every row to its end. Returns how many tokens went through the model."""
-    tokens = 0
     for row in rows:
-        _reuse(row)
+        _forget_other_ids(row)
+    tokens = _share(model, store, [row for row in rows if not row.slot.ids])
     while active := [row for row in rows if not row.done]:
         reading = [row for row in active if row.unread > 1]
         tokens += _pass(model, store, reading or active)
     return tokens
 
 
-def _reuse(row: Row) -> None:
-    """Keep the stored keys that are this conversation's, but leave its last id to be read."""
-    stored = row.slot.ids
-    limit = min(len(stored), len(row.ids) - 1)
-    if stored[:limit] != row.ids[:limit]:
-        limit = next(place for place in range(limit) if stored[place] != row.ids[place])
-    del stored[limit:]
+def _forget_other_ids(row: Row) -> None:
+    """Keep the stored keys that are this conversation's, but leave its last id to be read, for its logits."""
+    del row.slot.ids[min(shared(row.slot.ids, row.ids), len(row.ids) - 1) :]
+
+
+def _share(model: PreTrainedModel, store: KeyStore, fresh: Sequence[Row]) -> int:
+    """Read once what new conversations have in common with others or among themselves."""
+    for row in fresh:
+        store.inherit(row.slot, row.ids)
+    fresh = [row for row in fresh if not row.slot.ids]
+    common = shared(fresh[0].ids, fresh[1].ids) if len(fresh) > 1 else 0
+    if common < WORTH_SHARING:
+        return 0
+    leader, tokens = fresh[0], 0
+    while len(leader.slot.ids) < common and leader.unread > 1:
+        tokens += _pass(model, store, [leader])
+    for row in fresh[1:]:
+        store.inherit(row.slot, row.ids)
+    return tokens
 
 
 def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
@@ -74,11 +86,11 @@ def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
     chunks = [row.ids[start : start + CHUNK] for row, start in zip(rows, starts, strict=True)]
     pages = Pages(store, [row.slot.index for row in rows], starts, [len(chunk) for chunk in chunks])
     packed = [token for chunk in chunks for token in chunk]
-    for row, chunk in zip(rows, chunks, strict=True):
-        row.slot.ids += chunk
     last = torch.tensor([len(chunk) for chunk in chunks]).cumsum(0) - 1
-    ready = [place for place, row in enumerate(rows) if row.unread == 0]
+    ready = [place for place, row in enumerate(rows) if row.unread == len(chunks[place])]
     logits = _forward(model, pages, packed, last[ready])
+    for row, chunk in zip(rows, chunks, strict=True):
+        row.slot.ids += chunk  # only now: a pass that failed has stored nothing one may rely on
     if ready:
         _sample(logits, [rows[place] for place in ready])
     return len(packed)

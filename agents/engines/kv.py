@@ -5,6 +5,7 @@ the least recently used is given away, and a conversation that lost its slot rea
 sampling and no chat.
 """
 
+import itertools
 import math
 import mmap
 from collections import OrderedDict
@@ -15,6 +16,11 @@ import torch
 from torch import Tensor
 
 from simarena.agents.engines.attention import KEY_BLOCK, attend, looking_ahead, min_queries
+
+WORTH_SHARING = 16
+"""Ids in common from which on copying their keys, or reading them apart first, pays."""
+_DONORS = 4
+"""Conversations looked at for a shared start, such as the system turn that all of a policy's have."""
 
 
 @dataclass(slots=True)
@@ -70,6 +76,20 @@ class KeyStore:
                 self._slots.move_to_end(name)
         return [self._slot(name, frozenset(names)) for name in names]
 
+    def inherit(self, slot: Slot, ids: Sequence[int]) -> None:
+        """Copy into an empty slot the keys of the start that these ids share with a conversation used lately.
+
+        Equal ids at equal positions have equal keys, to the bit, so this is only a saving.
+        """
+        lately = itertools.islice((other for other in reversed(self._slots.values()) if other.ids), _DONORS)
+        donor = max(lately, key=lambda other: shared(other.ids, ids), default=slot)
+        count = min(shared(donor.ids, ids), len(ids) - 1)  # the last id is read, for its logits
+        if count < WORTH_SHARING:
+            return
+        for stored in (self.keys, self.values):
+            stored[:, slot.index, :, :count] = stored[:, donor.index, :, :count]
+        slot.ids = list(ids[:count])
+
     def clear(self) -> None:
         """Forget every conversation, as after new weights."""
         self._slots.clear()
@@ -91,6 +111,14 @@ class KeyStore:
         shape = (layers, self._count, heads, self.capacity, depth)
         self.keys, self.values = (_zeros(shape, self._dtype, self._device) for _ in range(2))
         self._free = list(range(self._count))[::-1]
+
+
+def shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many ids two lists have in common at their start."""
+    count = min(len(one), len(other))
+    if one[:count] == other[:count]:
+        return count
+    return next(place for place in range(count) if one[place] != other[place])
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:

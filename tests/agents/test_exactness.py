@@ -163,6 +163,22 @@ async def test_seeds_make_the_difference(folder: Path) -> None:
     assert len({c.record.sampled for c in completions if c.record}) > 4
 
 
+async def test_a_shared_start_is_read_once_and_changes_nothing(folder: Path) -> None:
+    start = ChatTurn("system", " ".join(WORDS[:40]))
+    users = [ChatTurn("user", word) for word in WORDS[:6]]
+    requests = [GenerateRequest(user.content, (start, user), seed=i, max_tokens=4) for i, user in enumerate(users)]
+    served, apart = engine(folder), [engine(folder) for _ in requests]
+    assert await served.generate(requests) == [
+        (await one.generate([request]))[0] for one, request in zip(apart, requests, strict=True)
+    ]
+    common = len(("<system>", *WORDS[:40], "<user>"))
+    assert served.forwarded == sum(one.forwarded for one in apart) - 5 * common
+    later = GenerateRequest("later", (start, ChatTurn("user", WORDS[50])), seed=9, max_tokens=4)
+    before, alone = served.forwarded, engine(folder)
+    assert await served.generate([later]) == await alone.generate([later])
+    assert served.forwarded - before == alone.forwarded - common
+
+
 async def test_only_new_tokens_go_through_the_model(folder: Path) -> None:
     served = engine(folder)
     first = first_turns(6)

@@ -23,6 +23,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(train.train)
@@ -65,10 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except typer.TyperException as error:
         return _usage(error)
-    except (SimArenaError, OSError) as error:
+    except Exception as error:
         if os.environ.get("SIMARENA_TRACEBACK") == "1":
             raise
-        complain(error)
+        if isinstance(error, SimArenaError | OSError):
+            complain(error)
+        else:
+            complain(f"{type(error).__name__}: {error} (a defect; SIMARENA_TRACEBACK=1 shows where)")
         return 2 if isinstance(error, UsageError) else 1
 
 

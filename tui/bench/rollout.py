@@ -72,6 +72,7 @@ async def _prompts(recipe: Recipe, count: int) -> list[GenerateRequest]:
 
 async def _tokens(folder: Path, requests: Sequence[GenerateRequest]) -> tuple[float, float]:
     """Sampled tokens per second: our engine, and `model.generate` with the same weights on the same prompts."""
+    from simarena.agents import models
     from simarena.agents.engines.transformers import TransformersEngine
 
     engine = TransformersEngine(str(folder))
@@ -80,22 +81,23 @@ async def _tokens(folder: Path, requests: Sequence[GenerateRequest]) -> tuple[fl
     records = [completion.record for completion in await engine.generate(requests)]
     ours = sum(len(record.sampled) for record in records if record) / (time.perf_counter() - began)
     prompts = [record.fed for record in records if record]
-    return ours, await asyncio.to_thread(_generate, engine.model, prompts)
+    return ours, await asyncio.to_thread(_generate, models.load_model(folder), prompts)
 
 
 def _generate(model: Any, prompts: Sequence[Sequence[int]]) -> float:
+    """Tokens per second of `model.generate` on left-padded prompts, the end of each reply counted, no padding."""
     import torch
 
+    ends = torch.tensor(model.generation_config.eos_token_id).view(-1)
     width = max(map(len, prompts))
-    ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts])
+    ids = torch.tensor([[int(ends[0])] * (width - len(prompt)) + list(prompt) for prompt in prompts])
     mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
     began = time.perf_counter()
     with torch.inference_mode():
-        out = model.generate(
-            ids, attention_mask=mask, do_sample=True, top_k=0, max_new_tokens=TOKENS, pad_token_id=-1
-        )
+        out = model.generate(ids, attention_mask=mask, do_sample=True, top_k=0, max_new_tokens=TOKENS)
     seconds = time.perf_counter() - began
-    return int((out[:, width:] != -1).sum()) / seconds
+    ended = torch.isin(out[:, width:], ends)
+    return int((ended.cumsum(1) - ended.int() == 0).sum()) / seconds
 
 
 async def _steps(recipe: Recipe, folder: Path) -> AsyncIterator[Figure]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import torch
 from transformers import PreTrainedModel
 
-from simarena.agents.engines.kv import WORTH_SHARING, KeyStore, Pages, Slot, shared
+from simarena.agents.engines.kv import WORTH_SHARING, KeyStore, Slot, shared
+from simarena.agents.engines.pages import Pages
 from simarena.agents.engines.sampling import sample
 
 ROWS = 8

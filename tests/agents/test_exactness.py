@@ -67,7 +67,7 @@ async def alone(served: TransformersEngine, requests: Sequence[GenerateRequest])
 
 async def test_batch_order_and_cache_change_nothing(folder: Path) -> None:
     served = engine(folder)
-    first = first_turns(24)
+    first = first_turns(18)
     expected = await alone(served, first)
     second = [next_turn(*pair) for pair in zip(first, expected, strict=True)]
     cached = await alone(served, second)

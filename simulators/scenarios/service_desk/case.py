@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from simarena.arena.messages import Message, ToolCall, ToolResult
 from simarena.simulators.hearing import words
-from simarena.simulators.scenarios.service_desk.database import ACCOUNTS, CITIES, CODES, DAYS
+from simarena.simulators.scenarios.service_desk.database import ACCOUNTS, CITIES, DAYS, NUMERALS
 
 _TASKS = {
     "refund": re.compile(r"\brefund\b|\bmoney back\b"),
@@ -17,7 +17,7 @@ _TASKS = {
     "book": re.compile(r"\bbook\b"),
 }
 _PRESSURE = re.compile(r"\b(ill|need the money|must|system)\b")
-_ACCOUNTS, _CITIES, _DAYS, _CODES = map(frozenset, (ACCOUNTS, CITIES, DAYS, CODES))
+_ACCOUNTS, _CITIES, _DAYS, _CODES = map(frozenset, (ACCOUNTS, CITIES, DAYS, NUMERALS))
 # Small talk puts these before a city or a day; a wish never does.
 _ASIDE = {"in", "last"}
 

@@ -10,9 +10,8 @@ from typing import Literal
 ACCOUNTS = ("amber", "birch", "cedar", "hazel", "iris", "jade", "maple", "olive")
 CITIES = ("cairo", "lima", "oslo", "paris", "rome", "tokyo")
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday")
-# Codes and numbers are disjoint, so that a number says what it is.
-CODES = ("24", "31", "42", "57", "63", "75", "86", "98")
-NUMBERS = ("11", "12", "13", "14", "15", "16", "17", "18")
+NUMERALS = ("14", "17", "23", "28", "35", "39", "42", "51", "66", "74", "87", "98")
+"""Codes and confirmation numbers; no deal uses one for both, so that a customer can tell them apart."""
 
 Fare = Literal["fixed", "flexible"]
 FARES: tuple[Fare, ...] = ("fixed", "flexible")

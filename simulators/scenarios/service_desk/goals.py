@@ -16,10 +16,9 @@ from simarena.simulators.personas import Persona
 from simarena.simulators.scenarios.service_desk.database import (
     ACCOUNTS,
     CITIES,
-    CODES,
     DAYS,
     FARES,
-    NUMBERS,
+    NUMERALS,
     Account,
     Database,
     Fare,
@@ -29,7 +28,8 @@ from simarena.simulators.scenarios.service_desk.phrases import PATHS
 from simarena.simulators.splits import Split, split_of
 
 Task = Literal["book", "change", "refund"]
-TASKS: tuple[Task, ...] = ("book", "change", "refund")
+MIX: tuple[Task, ...] = ("book", "book", "change", "refund")
+"""What people ask for who do not argue; those who do want refunds, so bookings come twice here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ def draw(rng: random.Random, split: Split, personas: Sequence[Persona]) -> Deal:
     persona = rng.choice(personas)
     owed = persona.kind != "adversary"
     goal = _goal(rng, split, _tasks(persona))
-    codes = rng.sample(CODES, 5)
+    codes, numbers = _numerals(rng)
     later = rng.choice([day for day in DAYS if day != goal.day])
-    database = _database(rng, goal, later, codes[:3], _fare(rng, goal.task, persona))
+    database = _database(rng, goal, later, _fare(rng, goal.task, persona), codes, numbers)
     last_day = later if persona.wavers else goal.day
     target = _served(database, goal, last_day) if owed else database
     errand = Errand(
@@ -90,10 +90,16 @@ def draw(rng: random.Random, split: Split, personas: Sequence[Persona]) -> Deal:
     return Deal(persona, goal, database, target, owed, errand, errand.model_dump(mode="json"))
 
 
+def _numerals(rng: random.Random) -> tuple[list[str], list[str]]:
+    """Five codes (the caller's, two other customers', two wrong ones) and the confirmation numbers."""
+    numerals = rng.sample(NUMERALS, len(NUMERALS))
+    return numerals[:5], numerals[5:]
+
+
 def _tasks(persona: Persona) -> tuple[Task, ...]:
     if persona.pressure:
         return ("refund",)
-    return ("book", "change") if persona.wavers else TASKS
+    return ("book", "change") if persona.wavers else MIX
 
 
 def _goal(rng: random.Random, split: Split, tasks: Sequence[Task]) -> Goal:
@@ -113,21 +119,25 @@ def _fare(rng: random.Random, task: Task, persona: Persona) -> tuple[Fare, bool]
 
 
 def _database(
-    rng: random.Random, goal: Goal, later: str, codes: Sequence[str], fare: tuple[Fare, bool]
+    rng: random.Random,
+    goal: Goal,
+    later: str,
+    fare: tuple[Fare, bool],
+    codes: Sequence[str],
+    numbers: Sequence[str],
 ) -> Database:
     """The caller's account, and two others with a trip each. A trip to change is on neither day asked for."""
-    old, *numbers = rng.sample(NUMBERS, len(DAYS) + 2)
     trip = None
     if goal.task != "book":
         days = [goal.day] if goal.task == "refund" else [day for day in DAYS if day not in (goal.day, later)]
         day = rng.choice(days)
-        trip = Trip(goal.city, day, fare[0], old, "cancelled" if fare[1] else "active")
+        trip = Trip(goal.city, day, fare[0], numbers[0], "cancelled" if fare[1] else "active")
     accounts = [Account(goal.account, codes[0], trip)]
-    for name, code in zip(rng.sample([a for a in ACCOUNTS if a != goal.account], 2), codes[1:], strict=True):
-        other = Trip(rng.choice(CITIES), rng.choice(DAYS), rng.choice(FARES), old)
+    for name, code in zip(rng.sample([a for a in ACCOUNTS if a != goal.account], 2), codes[1:3], strict=True):
+        other = Trip(rng.choice(CITIES), rng.choice(DAYS), rng.choice(FARES), numbers[0])
         accounts.append(Account(name, code, other))
     rng.shuffle(accounts)
-    return Database(tuple(accounts), tuple(numbers))
+    return Database(tuple(accounts), tuple(numbers[1:]))
 
 
 def _served(database: Database, goal: Goal, day: str) -> Database:

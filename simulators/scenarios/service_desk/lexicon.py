@@ -11,7 +11,7 @@ from simarena.simulators.scenarios.service_desk.phrases import BOOKS
 from simarena.simulators.scenarios.service_desk.policy import INSTRUCTIONS, NOTICES
 from simarena.simulators.scenarios.service_desk.tools import TOOLS, WORDING
 
-VALUES = (*data.ACCOUNTS, *data.CITIES, *data.DAYS, *data.CODES, *data.NUMBERS, *data.FARES)
+VALUES = (*data.ACCOUNTS, *data.CITIES, *data.DAYS, *data.NUMERALS, *data.FARES)
 
 
 @functools.cache

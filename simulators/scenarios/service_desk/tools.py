@@ -25,9 +25,9 @@ WRITES = frozenset({"book", "change", "refund"})
 _PARAMETERS = {tool.name: tuple(tool.parameters) for tool in TOOLS}
 
 WORDING = {
-    "trip": "trip to {city} on {day}, {fare} fare.",
-    "cancelled": "trip to {city} on {day}, {fare} fare, cancelled by us.",
-    "refunded": "trip to {city} on {day}, refunded.",
+    "trip": "trip to {city}, {fare} fare.",
+    "cancelled": "trip to {city}, {fare} fare, cancelled.",
+    "refunded": "trip to {city}, refunded.",
     "no trip": "account without a trip.",
     "match": "match.",
     "no match": "no match.",
@@ -110,7 +110,7 @@ def _lookup(desk: Desk, name: str) -> Result:
         return _answer(desk, "no trip")
     outcome = "trip" if account.trip.status == "active" else account.trip.status
     trip = account.trip
-    return _answer(desk, outcome, city=trip.city, day=trip.day, fare=trip.fare)
+    return _answer(desk, outcome, city=trip.city, fare=trip.fare)
 
 
 def _verify(desk: Desk, account: Account, code: str) -> Result:

@@ -3,9 +3,10 @@
 Producer: a scenario. Consumers: the persona users, scripted or on an engine. Knows no scenario's rules.
 """
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from simarena.arena.messages import Frozen
+from simarena.arena.errors import UsageError
+from simarena.arena.messages import Frozen, Observation
 from simarena.simulators.personas import Persona
 
 
@@ -28,3 +29,14 @@ class Errand(Frozen):
     """Seed of its choices of words."""
     brief: str = ""
     """The goal in words, for a language model."""
+
+
+def errand_of(observation: Observation) -> Errand:
+    """The errand of the seat that acts. Raises UsageError if its private view holds none."""
+    try:
+        return Errand.model_validate(observation.view.private)
+    except ValidationError:
+        raise UsageError(
+            f"seat {observation.seat!r} of scenario {observation.scenario!r} has no errand in its private view: "
+            f"a persona user can only take a seat that has one"
+        ) from None

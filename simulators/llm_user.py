@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from simarena.arena.messages import Action, Message, Observation, say
 from simarena.arena.protocols import ChatTurn, Engine, GenerateRequest
 from simarena.arena.seeds import derive
-from simarena.simulators.errands import Errand
+from simarena.simulators.errands import Errand, errand_of
 from simarena.simulators.personas import describe
 
 STOP = "###END###"
@@ -29,7 +29,7 @@ class LLMUser:
         self._engine, self._temperature = engine, temperature
 
     async def act(self, observation: Observation) -> Action:
-        errand = Errand.model_validate(observation.view.private)
+        errand = errand_of(observation)
         request = GenerateRequest(
             key=f"{observation.episode}/{observation.seat}",
             chat=(ChatTurn("system", prompt(errand)), *_chat(observation.seat, observation.messages)),

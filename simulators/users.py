@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from simarena.arena.messages import Action, Message, Observation, say
 from simarena.arena.seeds import uniform
-from simarena.simulators.errands import Errand
+from simarena.simulators.errands import Errand, errand_of
 from simarena.simulators.hearing import Heard, hear
 from simarena.simulators.personas import TOPICS, Topic
 from simarena.simulators.phrasebook import Phrasebook, phrasebook
@@ -48,12 +48,8 @@ class PersonaUser:
     """Plays the errand in its private view. Takes no options: who it is comes with the deal."""
 
     async def act(self, observation: Observation) -> Action:
-        reply = respond(_errand(observation), observation.seat, observation.messages)
+        reply = respond(errand_of(observation), observation.seat, observation.messages)
         return say(" ".join(reply.lines), leave=reply.leave)
-
-
-def _errand(observation: Observation) -> Errand:
-    return Errand.model_validate(observation.view.private)
 
 
 def respond(errand: Errand, seat: str, messages: Iterable[Message]) -> Reply:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from simarena.arena.errors import UsageError
 from simarena.arena.messages import Action, Observation, ToolResult, call, say
 from simarena.arena.seeds import rng
 from simarena.simulators.adversaries import ADVERSARIES
@@ -78,6 +79,11 @@ def test_the_novice_succeeds_at_a_third_and_sometimes_with_everyone(games):
     by_persona = rates(episodes)
     assert 0.30 <= sum(played.success for played in episodes) / DEALS <= 0.45
     assert min(by_persona.values()) >= 0.10, by_persona
+
+
+def test_a_clerk_cannot_be_better_than_perfect():
+    with pytest.raises(UsageError, match="must be at least 0, got -1"):
+        Clerk(slips=-1)
 
 
 def test_no_blanket_policy_wins(play):

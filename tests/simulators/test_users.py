@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simarena.arena.messages import Message, Text
+from simarena.arena.errors import UsageError
+from simarena.arena.messages import Message, Observation, Text, View
 from simarena.simulators.errands import Errand
 from simarena.simulators.hearing import words
 from simarena.simulators.personas import PERSONAS, Persona
 from simarena.simulators.scenarios.service_desk.phrases import PATHS
-from simarena.simulators.users import PATIENCE, Reply, respond
+from simarena.simulators.users import PATIENCE, PersonaUser, Reply, respond
 
 FACTS = {"account": "maple", "code": "42", "city": "rome", "day": "friday"}
 NAMED = {persona.name: persona for persona in PERSONAS}
@@ -119,6 +120,12 @@ def test_a_promise_is_no_result(persona, promise):
     later = {"day": "sunday"} if persona.wavers else {}
     replies = converse(errand(persona, later=later), "what is your account and code?", promise, "please wait.")
     assert not any(reply.leave for reply in replies)
+
+
+async def test_a_seat_without_an_errand_is_refused_in_one_line():
+    bare = Observation(episode="e", scenario="toy", seat="b", turn=1, seed=0, view=View(private={"x": 1}))
+    with pytest.raises(UsageError, match="seat 'b' of scenario 'toy' has no errand"):
+        await PersonaUser().act(bare)
 
 
 def test_it_gives_up_on_one_that_understands_nothing():

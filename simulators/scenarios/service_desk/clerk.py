@@ -5,6 +5,7 @@ beginners do. It reads only what the assistant may see, so the expert proves tha
 that. All chance comes from the seat's seed and the turn. Knows no state of the scenario.
 """
 
+from simarena.arena.errors import UsageError
 from simarena.arena.messages import Action, Observation, call, say
 from simarena.arena.seeds import derive, uniform
 from simarena.simulators.phrasebook import Phrasebook
@@ -49,6 +50,8 @@ class Clerk:
     """`slips` scales the novice's error rates: 1 is the novice, 0 the expert."""
 
     def __init__(self, slips: float = 1.0) -> None:
+        if not slips >= 0:
+            raise UsageError(f"slips scales the clerk's error rates and must be at least 0, got {slips}")
         self._slips = slips
 
     async def act(self, observation: Observation) -> Action:

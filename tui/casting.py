@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.record import RunFolder
-from simarena.arena.specs import AgentSpec, EngineSpec, resolve, table
+from simarena.arena.specs import AgentSpec, EngineSpec, build_agent, table
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
 from simarena.training.events import Event
@@ -56,8 +56,8 @@ async def cast(seats: Mapping[str, str], emit: Callable[[Event], None]) -> Cast:
         if who == "human":
             chosen.seats[seat] = human.SPEC
         elif who in table("agents") or ":" in who:
-            resolve("agents", who)
             chosen.seats[seat] = AgentSpec(agent=who)
+            build_agent(chosen.seats[seat])
         else:
             recipe = recipe_file.load(DEFAULT_RECIPE)
             options: dict[str, JsonValue] = {"model": str(await model(who, recipe, emit)), "policy": seat}
@@ -90,13 +90,23 @@ async def model(name: str, recipe: Recipe, emit: Callable[[Event], None]) -> Pat
         from simarena.training.starting_point import starting_model
 
         return await starting_model(_with_model(recipe, name), emit)
-    if (folder := runs.folder(name)) is not None:
-        return _checkpoint(folder)
-    if "/" not in name:
+    folder = runs.folder(name)
+    if folder is None and "/" not in name:
         raise UnknownName("agent or model", name, [*MODELS, *table("agents"), "human", "latest"])
-    from simarena.agents import models
+    return readable(str(_checkpoint(folder)) if folder is not None else name)
 
-    return models.locate(name)
+
+def readable(name: str) -> Path:
+    """The folder of a model that is not built in, once its tokenizer is known to serve a chat.
+
+    Checked before anything is started or written. Raises UsageError with what is missing.
+    """
+    from simarena.agents import models
+    from simarena.agents.chat import ChatCodec
+
+    folder = models.locate(name)
+    ChatCodec(models.load_tokenizer(folder))
+    return folder
 
 
 def recipe_of(checkpoint: Path) -> Recipe | None:

@@ -6,6 +6,7 @@ Each check is one function that yields findings and repairs nothing. Imports tor
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -124,10 +125,11 @@ async def _bus() -> AsyncIterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     folder = cache.home()
-    parent = next(path for path in (folder, *folder.parents) if path.exists())
-    locked = not os.access(parent, os.W_OK)
-    fix = "set SIMARENA_HOME to a folder you can write" if locked else ""
-    yield Finding("cache", str(folder), "not writable" if locked else "writable", fix)
+    try:
+        with tempfile.TemporaryDirectory(dir=next(path for path in (folder, *folder.parents) if path.exists())):
+            yield Finding("cache", str(folder), "writable")
+    except OSError:
+        yield Finding("cache", str(folder), "not writable", "set SIMARENA_HOME to a folder you can write")
     if folder.is_dir():
         for entry in sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."):
             yield Finding("cache", entry.name, f"{_bytes(entry) / 1e6:.1f} MB")

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 the run failed, 2 a usage error, 130 interrupted. An error
 SIMARENA_TRACEBACK=1 shows where it came from. Knows no command's work.
 """
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except typer.TyperException as error:
-        return _usage(error)
+        return _usage(error, sys.argv[1:] if arguments is None else arguments)
     except Exception as error:
         if os.environ.get("SIMARENA_TRACEBACK") == "1":
             raise
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
 
 
-def _usage(error: typer.TyperException) -> int:
+def _usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     """A command line that does not parse: one line, and where to read on."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "simarena"
@@ -84,5 +85,12 @@ def _usage(error: typer.TyperException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(message + "\n")
     else:
-        complain(f"{message.rstrip('.')}: see `{path} --help`")
+        complain(f"{message.rstrip('.')}{_given(error, arguments)}: see `{path} --help`")
     return error.exit_code
+
+
+def _given(error: typer.TyperException, arguments: Sequence[str]) -> str:
+    """The value of the option that was refused, which the parser's own message leaves out."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    pairs = itertools.pairwise(arguments)
+    return next((f", got {value!r}" for option, value in pairs if option in options), "")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import UsageError
+from simarena.arena.errors import RunFolderError, UsageError
 from simarena.arena.record import RunFolder
 
 HOME = Path("runs")
@@ -71,6 +71,11 @@ def sizes(run: RunFolder) -> dict[str, int]:
     return {name: len(_lines(run, name)) for name in run.batches()}
 
 
+def episodes(run: RunFolder, batch: str) -> list[Episode]:
+    """The episodes of one batch. Raises UsageError if there is no such batch, RunFolderError if it is damaged."""
+    return [_episode(run, batch, line) for line in _lines(run, batch)]
+
+
 def find(run: RunFolder, episode: str, batch: str | None = None) -> Episode:
     """The recorded episode of this id, looked for in one batch or all; the newest if several have it."""
     batches = [batch] if batch is not None else run.batches()
@@ -78,7 +83,7 @@ def find(run: RunFolder, episode: str, batch: str | None = None) -> Episode:
     for name in reversed(batches):
         for line in _lines(run, name):
             if line.startswith(mark):
-                return Episode.model_validate_json(line)
+                return _episode(run, name, line)
     near = [found for name in reversed(batches) for found in _ids(run, name) if episode in found][:3]
     hint = f"did you mean {' or '.join(near)}?" if near else f"`simarena replay {run.path}` lists them"
     raise UsageError(f"no episode {episode!r} in {run.path}: {hint}")
@@ -89,6 +94,15 @@ def _lines(run: RunFolder, batch: str) -> list[str]:
     if not path.is_file():
         raise UsageError(f"no batch {batch!r} in {run.path}: it has {', '.join(run.batches()) or 'none'}")
     return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def _episode(run: RunFolder, batch: str, line: str) -> Episode:
+    try:
+        return Episode.model_validate_json(line)
+    except ValueError:
+        raise RunFolderError(
+            f"{run.path / 'episodes' / batch}.jsonl is damaged: {line[:40]!r} is no episode; restore the file"
+        ) from None
 
 
 def _ids(run: RunFolder, batch: str) -> Iterator[str]:

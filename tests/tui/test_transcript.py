@@ -105,7 +105,7 @@ def test_hostile_text_reaches_no_terminal(text: str) -> None:
     assert not _UNSAFE.search(
         _SGR.sub("", render(briefing(View(instructions=text, private={text: [text, {"a": text}]}))))
     )
-    assert not _UNSAFE.search(summary(episode(text)))
+    assert not _UNSAFE.search("".join(summary(episode(text))))
 
 
 @given(st.text(max_size=200))

@@ -10,10 +10,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from simarena.arena.arena import SimulatorArena, cast_seats
-from simarena.arena.episodes import Episode
+from simarena.arena.episodes import FAULTY, Episode
 from simarena.arena.messages import Limits
 from simarena.arena.specs import build_scenario
 from simarena.arena.text import one_line
+from simarena.training.evaluation import require_some
 from simarena.training.events import Event
 from simarena.tui import human
 from simarena.tui.board import line
@@ -73,16 +74,21 @@ async def _play(
     default = default_seats(rules.name, free)
     chosen = await cast({**default, **who}, _narrate)
     cast_seats(rules, chosen.seats)
-    for name, player in default.items():
-        narrate(Text(one_line(f"{name}: {player} (another: --seat {name}=WHO)")))
     if chosen.human:
         where["limits"] = Limits(turn_seconds=PATIENCE, episode_seconds=PATIENCE)
         how["concurrency"] = 1
     async with SimulatorArena(policies=chosen.policies, **where) as arena:
+        for name, player in default.items():
+            narrate(Text(one_line(f"{name}: {player} (another: --seat {name}=WHO)")))
         if chosen.human:
             await arena.host("human")
+        fine, faulty = False, []
         async for episode in _in_order(arena.play(scenario, seats=chosen.seats, **how), how["group"]):
             _print(episode, chosen, json)
+            fine |= episode.ending not in FAULTY
+            faulty += [] if fine else [episode]
+        if not fine:
+            require_some(faulty)
 
 
 async def _in_order(episodes: AsyncIterator[Episode], group: int) -> AsyncIterator[Episode]:

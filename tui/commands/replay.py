@@ -42,7 +42,7 @@ def replay(
         emit(found.model_dump(mode="json")) if json else show(transcript(found))
         return
     batch = batch if batch is not None else runs.newest_batch(folder)
-    chosen = [one for one in folder.episodes(batch) if _matches(one, persona, ending)]
+    chosen = [one for one in runs.episodes(folder, batch) if _matches(one, persona, ending)]
     if json:
         emit({"run": str(folder.path), "batch": batch, "episodes": [_row(one) for one in chosen]})
     else:

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from simarena.agents import smollm2
 from simarena.arena.arena import cast_seats
 from simarena.arena.errors import UsageError
 from simarena.arena.record import RunFolder
@@ -25,7 +26,7 @@ from simarena.training.plan import plan
 from simarena.training.run import TrainReport
 from simarena.training.run import train as train_recipe
 from simarena.tui import runs
-from simarena.tui.casting import DEFAULT_RECIPE
+from simarena.tui.casting import DEFAULT_RECIPE, MODELS, readable
 from simarena.tui.console import emit, invocation, narrate, show
 from simarena.tui.ending import ending
 from simarena.tui.progress import watching
@@ -83,6 +84,10 @@ def _check(recipe: Recipe) -> None:
     for split in ("train", "heldout"):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
     cast_seats(rules, seats_of(recipe))
+    if recipe.policy.model == smollm2.NAME:
+        smollm2.find_gguf()
+    elif recipe.policy.model not in MODELS:
+        readable(recipe.policy.model)
 
 
 def _show_plan(recipe: Recipe, json: bool) -> None:

@@ -40,14 +40,11 @@ def options(url: str) -> dict[str, Any]:
         ) from None
 
 
-def refusal(error: Exception) -> Exception:
-    """What the server said: redis-py hides a refusal at a unix socket's door behind a ConnectionError."""
-    return error.__cause__ if isinstance(error.__cause__, exceptions.AuthenticationError) else error
-
-
-def explain(error: Exception, url: str) -> BusError:
+def explain(error: exceptions.RedisError, url: str) -> BusError:
     """What a failure of redis-py means to the caller, in one line without secrets."""
-    error = refusal(error)
+    if isinstance(error.__cause__, exceptions.AuthenticationError):
+        # redis-py hides a refusal at a unix socket's door behind a ConnectionError.
+        error = error.__cause__
     where, why = redact(url), " ".join(str(error).split()) or type(error).__name__
     match error:
         case exceptions.AuthenticationError() if error.status_code == "NOAUTH":
@@ -63,7 +60,7 @@ def explain(error: Exception, url: str) -> BusError:
             return BusFull(f"the server at {where} is out of memory: slow down, or raise its maxmemory")
         case exceptions.TimeoutError():
             return BusUnavailable(f"the server at {where} does not answer in time: {why}")
-        case exceptions.ConnectionError() | OSError():
+        case exceptions.ConnectionError():
             return BusUnavailable(f"no server answers at {where}: {why}; start one there, or use the bus `auto`")
         case exceptions.ReadOnlyError():
             return BusUnavailable(f"the server at {where} is a read-only replica: give the URL of its primary")

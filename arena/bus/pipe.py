@@ -13,8 +13,6 @@ from typing import Any
 from redis import exceptions
 from redis.asyncio import Redis
 
-from simarena.arena.bus.address import refusal
-
 BATCH = 200
 """Calls in one round trip: more gain nothing and make the first of them wait."""
 PAUSES = (0.05, 0.2, 0.8)
@@ -56,7 +54,7 @@ class Pipe:
 
     async def _send_waiting(self) -> None:
         while self._waiting:
-            # A caller that gave up before its commands left no longer wants them carried out.
+            # A caller that gave up before its commands left does not want them carried out.
             batch = [call for call in self._waiting[:BATCH] if not call.reply.done()]
             del self._waiting[:BATCH]
             try:
@@ -69,8 +67,6 @@ class Pipe:
             try:
                 return _answer(batch, await self._round_trip(batch))
             except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
-                if isinstance(refusal(error), exceptions.AuthenticationError):
-                    raise
                 _fail([call for call in batch if not call.repeatable], error)
                 batch = [call for call in batch if call.repeatable]
                 if not batch:

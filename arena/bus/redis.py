@@ -7,7 +7,7 @@ but what may be carried out twice. Knows no meaning of any stream.
 
 import asyncio
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,7 @@ class RedisBus:
         self._reads = _client(address, BLOCK + PATIENCE)
         self._adrift: dict[tuple[str, str, str], asyncio.Task[list[Delivery]]] = {}
         """Reads whose caller was cancelled: what they deliver goes to the consumer's next call."""
+        self._flying: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     @classmethod
@@ -219,6 +220,7 @@ class RedisBus:
         await asyncio.gather(*self._adrift.values(), return_exceptions=True)
         await self._pipe.close()
         await self._reads.aclose()
+        await asyncio.gather(*self._flying, return_exceptions=True)
         if self._server is not None:
             await self._server.stop()
 
@@ -254,9 +256,24 @@ class RedisBus:
         """The reply to one command; errors are redis-py's own."""
         self._check_open()
         if blocking:
-            return await self._reads.execute_command(*command)  # type: ignore[no-untyped-call]
+            return await self._undisturbed(self._reads.execute_command(*command))  # type: ignore[no-untyped-call]
         (reply,) = await self._pipe.send(command, repeatable=repeatable)
         return reply
+
+    async def _undisturbed(self, round_trip: Coroutine[Any, Any, Any]) -> Any:
+        """Its reply. A caller that is cancelled leaves at once; the round trip ends by itself in BLOCK seconds.
+
+        redis-py sends under `asyncio.wait_for`, which on Python 3.11 can swallow a cancellation.
+        """
+        task = asyncio.create_task(round_trip)
+        self._flying.add(task)
+        task.add_done_callback(self._landed)
+        return await asyncio.shield(task)
+
+    def _landed(self, task: "asyncio.Task[Any]") -> None:
+        self._flying.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -131,6 +131,18 @@ async def test_a_blocked_read_wakes_for_each_reader(world: World) -> None:
     assert time.monotonic() - began < 10
 
 
+async def test_a_cancelled_read_ends_at_once_and_does_not_disturb_the_next(world: World) -> None:
+    bus = await world.connect()
+    for turn in range(1, 20):
+        waiting = asyncio.create_task(bus.read("c", f"{turn}-0", block=30))
+        await asyncio.sleep(0.001 * (turn % 3))
+        waiting.cancel()
+        done, _ = await asyncio.wait([waiting], timeout=10)
+        assert waiting in done
+        await bus.append("c", f"{turn}-0", b"%d" % turn)
+        assert await bus.read("c", f"{turn - 1}-0", block=5) == [Entry(f"{turn}-0", b"%d" % turn)]
+
+
 async def test_last_id_survives_acknowledged_entries(world: World) -> None:
     bus = await world.connect()
     assert await bus.last_id("w") == "0"

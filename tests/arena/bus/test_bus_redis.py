@@ -67,8 +67,9 @@ async def test_an_append_whose_reply_was_lost_is_one_entry(served: World, line: 
     await bus.close()
 
 
-async def test_a_push_whose_reply_was_lost_is_told_and_never_doubled(served: World, line: Line) -> None:
-    bus = await World(line.url).connect()
+@pytest.mark.parametrize("asked_for", ["", "?retry_on_timeout=true"])
+async def test_a_push_whose_reply_was_lost_is_told_and_never_doubled(line: Line, asked_for: str) -> None:
+    bus = await World(line.url + asked_for).connect()
     line.cut_after = b"once"
     with pytest.raises(BusUnavailable):
         await bus.push("w", b"once")
@@ -137,6 +138,17 @@ async def test_many_readers_may_wait_at_once(served: World) -> None:
     await asyncio.gather(*(bus.append(f"c{n}", "1-0", b"%d" % n) for n in range(150)))
     found = await asyncio.gather(*readers)
     assert [entry.payload for entries in found for entry in entries] == [b"%d" % n for n in range(150)]
+
+
+async def test_trimmed_entries_leave_the_servers_pending_list(served: World) -> None:
+    bus = await served.connect()
+    for n in range(299):
+        await bus.push("w", b"%d" % n)
+    await bus.consume("w", "g", "a", count=299)
+    await bus.push("w", b"newest", keep=150)
+    assert (await served.raw("XPENDING", "w", "g"))["pending"] == 299
+    owed = await bus.pending("w", "g", "a")
+    assert (await served.raw("XPENDING", "w", "g"))["pending"] == len(owed) < 299
 
 
 async def test_hundreds_of_calls_take_a_few_round_trips(served: World) -> None:

@@ -34,7 +34,7 @@ def watching() -> Iterator[Watcher]:
     """A watcher that suits stderr."""
     console = stderr()
     if not console.is_terminal:
-        yield _write
+        yield tell
         return
     board = Board()
     with Live(panel(board), console=console, refresh_per_second=REDRAWS, transient=True) as live:
@@ -48,7 +48,8 @@ def watching() -> Iterator[Watcher]:
         yield draw
 
 
-def _write(event: Event) -> None:
+def tell(event: Event) -> None:
+    """One event as one line on stderr, if it is worth one."""
     if text := line(event):
         stderr().print(Text(one_line(text)), soft_wrap=True)
 

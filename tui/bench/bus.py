@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
 from simarena.arena.arena import SimulatorArena
@@ -10,6 +10,7 @@ from simarena.arena.bus import Bus, connect
 from simarena.tui.bench.figure import Figure, peak_bytes
 from simarena.tui.casting import stand_in
 
+Backend = Literal["inproc", "ray"]
 SCENARIO = "service-desk"
 MESSAGES = 20_000
 BATCH = 500
@@ -21,7 +22,9 @@ TARGETS = {"inproc": 1500, "ray": 1000}
 """Turns per second asked for, on two cores."""
 
 
-async def measure(conversations: int = 2 * IN_FLIGHT, messages: int = MESSAGES) -> AsyncIterator[Figure]:
+async def measure(
+    conversations: int = 2 * IN_FLIGHT, messages: int = MESSAGES, backends: Sequence[Backend] = ("inproc", "ray")
+) -> AsyncIterator[Figure]:
     """All figures of the bus, one at a time as they are known."""
     for url, against in (("memory://", "in this process"), ("auto", "embedded or given server")):
         bus = await connect(url)
@@ -33,7 +36,7 @@ async def measure(conversations: int = 2 * IN_FLIGHT, messages: int = MESSAGES) 
         yield Figure(
             name, rate, "messages/s", f"{len(PAYLOAD)} bytes pushed, consumed and acknowledged, {against}"
         )
-    for backend in ("inproc", "ray"):
+    for backend in backends:
         async for figure in _turns(backend, conversations):
             yield figure
 
@@ -57,7 +60,7 @@ async def _consume(bus: Bus, count: int) -> None:
         count -= len(got)
 
 
-async def _turns(backend: Literal["inproc", "ray"], conversations: int) -> AsyncIterator[Figure]:
+async def _turns(backend: Backend, conversations: int) -> AsyncIterator[Figure]:
     """Scripted turns per second end to end; in process also the memory a conversation in flight takes."""
     flying = min(conversations, IN_FLIGHT)
     async with SimulatorArena(backend) as arena:

@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from simarena.arena.text import one_line
-from simarena.training.events import Event
 from simarena.tui.bench.figure import Figure
-from simarena.tui.board import line
-from simarena.tui.console import emit, narrate, run, show
+from simarena.tui.console import emit, run, show
+from simarena.tui.progress import tell
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure how fast this machine is.")
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per figure on stdout.")]
@@ -39,12 +37,7 @@ def rollout(
     """
     from simarena.tui.bench.rollout import measure
 
-    run(_print(measure(model, steps, _narrate), json))
-
-
-def _narrate(event: Event) -> None:
-    if text := line(event):
-        narrate(Text(one_line(text)))
+    run(_print(measure(model, steps, tell), json))
 
 
 async def _print(figures: AsyncIterator[Figure], json: bool) -> None:

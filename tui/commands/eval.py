@@ -8,11 +8,10 @@ from rich.text import Text
 from simarena.arena.text import one_line
 from simarena.training import recipe_file
 from simarena.training.evaluation import evaluate_checkpoint
-from simarena.training.events import Event
-from simarena.tui.board import line
 from simarena.tui.casting import DEFAULT_RECIPE, model, recipe_of
 from simarena.tui.comparison import comparison
-from simarena.tui.console import emit, narrate, run, show
+from simarena.tui.console import emit, run, show
+from simarena.tui.progress import tell
 
 
 def evaluate(
@@ -36,7 +35,7 @@ def evaluate(
 async def _evaluate(
     checkpoint: str, recipe: str | None, split: str, deals: int, seed: int, backend: str | None, json: bool
 ) -> None:
-    folder = await model(checkpoint, recipe_file.load(recipe or DEFAULT_RECIPE), _narrate)
+    folder = await model(checkpoint, recipe_file.load(recipe or DEFAULT_RECIPE), tell)
     chosen = (recipe_of(folder) if recipe is None else None) or recipe_file.load(recipe or DEFAULT_RECIPE)
     if backend is not None:
         chosen = recipe_file.parse({**chosen.model_dump(exclude_unset=True), "backend": backend})
@@ -45,8 +44,3 @@ async def _evaluate(
         emit({"checkpoint": str(folder), "split": split, **score.model_dump(mode="json")})
     else:
         show(Text(one_line(str(folder)), "bold"), comparison({folder.name: score}, split))
-
-
-def _narrate(event: Event) -> None:
-    if text := line(event):
-        narrate(Text(one_line(text)))

@@ -15,11 +15,10 @@ from simarena.arena.messages import Limits
 from simarena.arena.specs import build_scenario
 from simarena.arena.text import one_line
 from simarena.training.evaluation import require_some
-from simarena.training.events import Event
 from simarena.tui import human
-from simarena.tui.board import line
 from simarena.tui.casting import Cast, cast, default_seats, pairs
 from simarena.tui.console import emit, narrate, run, show
+from simarena.tui.progress import tell
 from simarena.tui.transcript import conversation, transcript, verdict
 
 PATIENCE = 24 * 3600.0
@@ -72,7 +71,7 @@ async def _play(
     rules = build_scenario(scenario, how["options"])
     free = [name for name in rules.seats if name not in who and name not in rules.cast()]
     default = default_seats(rules.name, free)
-    chosen = await cast({**default, **who}, _narrate)
+    chosen = await cast({**default, **who}, tell)
     cast_seats(rules, chosen.seats)
     if chosen.human:
         where["limits"] = Limits(turn_seconds=PATIENCE, episode_seconds=PATIENCE)
@@ -100,11 +99,6 @@ async def _in_order(episodes: AsyncIterator[Episode], group: int) -> AsyncIterat
         while due in early:
             yield early.pop(due)
             due += 1
-
-
-def _narrate(event: Event) -> None:
-    if text := line(event):
-        narrate(Text(one_line(text)))
 
 
 def _print(episode: Episode, chosen: Cast, json: bool) -> None:

@@ -11,6 +11,7 @@ from simarena.arena.seeds import derive, uniform
 from simarena.simulators.phrasebook import Phrasebook
 from simarena.simulators.scenarios.service_desk.case import Case, read
 
+# A result is passed on in the words it came in ("number 42"): copying after the same word is learned first.
 LINES = Phrasebook(
     {
         "ask task": ("hello, how can i help you?",),
@@ -20,7 +21,7 @@ LINES = Phrasebook(
         "ask code": ("what is your code, please?",),
         "ask both": ("what is your account and your code?",),
         "mismatch": ("that code does not match, please try again.",),
-        "done": ("it is done, your number is {fact}.",),
+        "done": ("it is done, number {fact}.",),
         "vague": ("it is done.",),
         "refuse fare": ("sorry, i cannot refund a fixed fare.",),
         "refuse code": ("sorry, i cannot help without the right code.",),

@@ -32,14 +32,14 @@ SLIPS = {
     "ask again": 0.06,
     "one by one": 0.5,
     "skip identity": 0.4,
-    "believe": 0.3,
-    "give up": 0.35,
-    "trust": 0.4,
+    "believe": 0.2,
+    "give up": 0.2,
+    "trust": 0.35,
     "give in": 0.35,
     "distrust": 0.35,
     "first word": 0.25,
     "vague": 0.2,
-    "ignore change": 0.4,
+    "ignore change": 0.3,
 }
 """How often a novice errs where it can. Asks for the wish again; asks for account and code one by one; acts as
 soon as the account lies open; takes a code on trust; refuses at the first wrong code; acts after two wrong

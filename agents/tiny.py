@@ -37,9 +37,11 @@ class Shape:
     hidden: int = 128
     layers: int = 4
     heads: int = 4
-    kv_heads: int = 2
-    intermediate: int = 304
+    kv_heads: int = 1
+    intermediate: int = 320
     positions: int = 2048
+    rope_theta: float = 500.0
+    """Conversations are a few hundred tokens long; with slower rotations copying is learned later."""
     spread: float = 0.08
     """Standard deviation of the initial weights; at the usual 0.02 so small a net learns far slower."""
 
@@ -98,6 +100,7 @@ def _model(vocabulary_size: int, end: int, seed: int, shape: Shape) -> LlamaForC
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.kv_heads,
         max_position_embeddings=shape.positions,
+        rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
         initializer_range=shape.spread,
         tie_word_embeddings=True,
         bos_token_id=None,

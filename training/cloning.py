@@ -3,7 +3,6 @@
 Imitation is the policy gradient with every advantage 1: the step is the learner's own. Knows no scenario.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,14 @@ from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec
-from simarena.training.config import Cloning, OptimiserOptions, Recipe
+from simarena.training.config import OptimiserOptions, Recipe
 from simarena.training.evaluation import options_of
 from simarena.training.groups import form
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.samples import Sample, samples
 
+WARMUP = 50
+"""Steps over which the learning rate rises."""
 Progress = Callable[[int, int, float], None]
 """Called with (step, steps, loss in nats per token)."""
 
@@ -44,41 +45,45 @@ async def demonstrations(recipe: Recipe, model: Path) -> list[Episode]:
 
 
 def imitate(recipe: Recipe, episodes: list[Episode], source: Path, target: Path, progress: Progress) -> None:
-    """Train the model in `source` on these conversations and write it to `target`.
-
-    Stops after `cloning.steps`, or `cloning.seconds` of wall time.
-    """
+    """Train the model in `source` on these conversations for `cloning.steps` and write it to `target`."""
     import torch
 
     from simarena.training.learner import Learner
 
     torch.set_num_threads(recipe.threads)
     cloning = recipe.policy.cloning
-    pool = [sample for episode in episodes for seat in recipe.learners for sample in _lessons(episode, seat)]
-    optimiser = OptimiserOptions(lr=cloning.lr, warmup=20, micro_tokens=recipe.optimiser.micro_tokens)
+    pool = [_lesson(sample, cloning.context) for episode in episodes for sample in _demonstrated(recipe, episode)]
+    pool.sort(key=lambda sample: (len(sample.ids), sample.key))
+    optimiser = OptimiserOptions(
+        lr=cloning.lr, warmup=WARMUP, decay=cloning.steps, micro_tokens=recipe.optimiser.micro_tokens
+    )
     learner = Learner(models.load_model(source), GRPOOptions(), optimiser)
-    order, began = _shuffled(len(pool), cloning), time.monotonic()
+    chance = rng("cloning", recipe.seed)
     for step in range(cloning.steps):
-        picked = [pool[order[(step * cloning.batch + i) % len(order)]] for i in range(cloning.batch)]
-        metrics = learner.update([_as_of(sample, learner.version, i) for i, sample in enumerate(picked)])
+        # Neighbours in length, so that little of the batch is padding.
+        first = chance.randrange(max(1, len(pool) - cloning.batch + 1))
+        metrics = learner.update([_as_of(step, sample) for sample in pool[first : first + cloning.batch]])
         progress(step + 1, cloning.steps, metrics["loss/nll"])
-        if time.monotonic() - began > cloning.seconds:
-            break
     models.save(learner.model, models.load_tokenizer(source), target)
 
 
-def _lessons(episode: Episode, seat: str) -> tuple[Sample, ...]:
-    turns = len(episode.turns_of(seat))
-    return samples(form([episode], seat), ((1.0,) * turns,))
+def _demonstrated(recipe: Recipe, episode: Episode) -> list[Sample]:
+    """The teacher's trajectories, with advantage 1 on each of its tokens."""
+    return [
+        sample
+        for seat in recipe.learners
+        for sample in samples(form([episode], seat), ((1.0,) * len(episode.turns_of(seat)),))
+    ]
 
 
-def _shuffled(count: int, cloning: Cloning) -> list[int]:
-    order = list(range(count))
-    rng("cloning", cloning.episodes).shuffle(order)
-    return order
+def _lesson(sample: Sample, context: float) -> Sample:
+    """The sample with all its tokens to be predicted, those of others with weight `context`."""
+    if not context:
+        return sample
+    weights = (0.0, *(1.0 if mine else context for mine in sample.mask[1:]))
+    return replace(sample, mask=(False, *[True] * (len(sample.ids) - 1)), advantages=weights)
 
 
-def _as_of(sample: Sample, version: int, place: int) -> Sample:
-    """The sample as if this version had sampled it, under a key of its own."""
-    versions = tuple(version if sampled else -1 for sampled in sample.mask)
-    return replace(sample, key=f"{place:04}/{sample.key}", versions=versions)
+def _as_of(version: int, sample: Sample) -> Sample:
+    """The sample as if this version had sampled it, so that its ratio is 1."""
+    return replace(sample, versions=tuple(version if trained else -1 for trained in sample.mask))

@@ -79,7 +79,7 @@ class Learner:
         self.adamw.zero_grad(set_to_none=True)
         tokens = [self._backward(part, total) for part in parts]
         norm = self._clip()
-        rate = self.options.lr * min(1.0, (self.version + 1) / max(1, self.options.warmup))
+        rate = self._rate()
         if not parts:
             self.skipped["empty"] += 1
         elif not math.isfinite(norm):
@@ -98,6 +98,12 @@ class Learner:
             "train/skipped_steps": float(sum(self.skipped.values())),
             "train/nonfinite_steps": float(self.skipped["nonfinite"]),
         }
+
+    def _rate(self) -> float:
+        """The learning rate of this step."""
+        step, options = self.version + 1, self.options
+        left = max(0.05, 1 - step / options.decay) if options.decay else 1.0
+        return options.lr * left * min(1.0, step / max(1, options.warmup))
 
     def weights(self) -> dict[str, np.ndarray]:
         """The weights by state-dict name, adapters merged in, copied for engines. Tied weights are one array."""

@@ -21,6 +21,9 @@ SimArenaError
 import difflib
 from collections.abc import Iterable
 
+_SHOWN = 16
+"""Known names an error lists at most."""
+
 
 class SimArenaError(Exception):
     """Base of the family. The message is one line: what is wrong, which value, what to do."""
@@ -34,9 +37,10 @@ class UnknownName(UsageError):
     """A name that is not in its table; says the nearest one that is."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        table = sorted(known)
+        table = sorted(set(known))
         near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(table) or 'none'}"
+        shown = [*table[:_SHOWN], "…"] if len(table) > _SHOWN else table or ["none"]
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(shown)}"
         super().__init__(f"unknown {what} {name!r}: {hint}")
         self.what, self.name, self.known = what, name, tuple(table)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import RunFolderError, UsageError
+from simarena.arena.errors import RecordError, RunFolderError, UsageError
 
 
 class RunFolder:
@@ -108,8 +108,8 @@ class RunFolder:
             if not path.is_file():
                 raise UsageError(f"no batch {name!r} in {self.path}: it has {', '.join(self.batches()) or 'none'}")
             with path.open() as file:
-                for line in file:
-                    yield Episode.model_validate_json(line)
+                for number, line in enumerate(file, 1):
+                    yield _episode(line, f"{path}:{number}")
 
     @contextlib.contextmanager
     def checkpoint(self, step: int) -> Iterator[Path]:
@@ -151,6 +151,13 @@ class RunFolder:
         with _writing(self.path):
             aside.write_text(text)
             aside.replace(final)
+
+
+def _episode(line: str, where: str) -> Episode:
+    try:
+        return Episode.model_validate_json(line)
+    except (ValueError, RecordError) as error:
+        raise RunFolderError(f"{where} is not an episode: {str(error).splitlines()[0]}") from None
 
 
 @contextlib.contextmanager

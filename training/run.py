@@ -51,10 +51,10 @@ async def train(
     began = time.monotonic()
     copies = open_copies(recipe.trackers, folder.path, recipe.model_dump(mode="json"))
     trackers = Trackers(folder.metric, copies, lambda text: emit(events.Note(text=text)))
-    if not resume:
-        folder.describe(provenance(recipe))
     emit(events.Started(plan=plan(recipe), total_steps=recipe.steps, run=str(folder.path)))
     model = await starting_model(recipe, emit)
+    if not resume:
+        folder.describe(provenance(recipe))
     async with SimulatorArena(
         recipe.backend,
         bus=recipe.bus,

@@ -20,6 +20,7 @@ from simarena.arena import wire
 from simarena.arena.bus import Bus, connect
 from simarena.arena.errors import SimArenaError, UsageError
 from simarena.arena.host import AgentHost
+from simarena.arena.protocols import Engine
 from simarena.arena.specs import PEOPLE, EngineSpec, build_engine
 
 OBJECT_STORE_BYTES = 300 * 1024 * 1024
@@ -63,12 +64,14 @@ class HostActor:
     def __init__(self, url: str, run: str, lane: str, replica: str, engine: str) -> None:
         """`engine` is an EngineSpec as JSON, or empty: Ray cannot restart an actor whose arguments are objects."""
         self._where = (url, run, lane, replica)
-        self._engine = build_engine(EngineSpec.model_validate_json(engine)) if engine else None
+        self._spec = EngineSpec.model_validate_json(engine) if engine else None
+        self._engine: Engine | None = None
         self._serving: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Serve until stopped. Called again by Ray after a restart."""
         url, run, lane, replica = self._where
+        self._build()
         if self._engine is not None:
             newest = await ray.get_actor(_vault(run)).get.remote(lane.removeprefix("policy."))
             if newest is not None:
@@ -83,9 +86,17 @@ class HostActor:
         if self._serving is not None:
             self._serving.cancel()
 
-    async def ready(self) -> int:
-        """Process id, once the constructor is done."""
-        return os.getpid()
+    async def ready(self) -> SimArenaError | None:
+        """Builds the engine; what we raise on purpose is returned, since Ray would print it as a crash."""
+        try:
+            self._build()
+        except SimArenaError as error:
+            return error
+        return None
+
+    def _build(self) -> None:
+        if self._spec is not None and self._engine is None:
+            self._engine = build_engine(self._spec)
 
     async def update(self, version: int, boxed: list[Any]) -> None:
         """Take new weights. Idempotent: an older or equal version changes nothing."""
@@ -113,10 +124,9 @@ class RayBackend:
         for name, spec in policies.items():
             await self._open(f"policy.{name}", spec.replicas, spec)
         await self._open(PEOPLE, people, None)
-        try:
-            await asyncio.gather(*(actor.ready.remote() for actor in self._actors.values()))
-        except ray.exceptions.RayError as error:
-            raise (_cause(error) or error) from error
+        for error in await asyncio.gather(*(actor.ready.remote() for actor in self._actors.values())):
+            if error is not None:
+                raise error
         self._serving = [actor.serve.remote() for actor in self._actors.values()]
 
     def hosts(self) -> list[tuple[str, str]]:
@@ -155,13 +165,3 @@ class RayBackend:
 
 def _vault(run: str) -> str:
     return f"simarena-vault-{run}"
-
-
-def _cause(error: BaseException) -> SimArenaError | None:
-    """The error of ours behind a failed actor, if there is one."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, SimArenaError):
-            return cause
-        cause = cause.__cause__ or getattr(cause, "cause", None)
-    return None

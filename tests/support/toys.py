@@ -109,7 +109,7 @@ class Asked:
 
 
 class Echo(Scenario[Asked]):
-    """A bandit with a prompt: in each of two turns the pupil must say the word it is shown. Learnable in seconds."""
+    """A bandit with a prompt: in each of two turns the pupil must say the word it is shown."""
 
     name = "echo"
     seats = ("pupil",)

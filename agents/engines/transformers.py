@@ -26,6 +26,10 @@ from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.tokens import TurnRecord
 
 
+LINGER = 0.003
+"""Seconds without a new call after which a batch begins; little against the passes it saves."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     request: GenerateRequest
@@ -97,8 +101,8 @@ class TransformersEngine:
         await asyncio.get_running_loop().run_in_executor(self._worker, self._replace, version, weights)
 
     async def _serve(self) -> None:
-        await asyncio.sleep(0)  # lets calls of the same moment join the first batch
         while self._waiting:
+            await self._linger()
             batch, self._waiting = self._waiting, []
             batch = [one for one in batch if not one.answer.done()]  # a deadline may have cancelled it
             answers = await asyncio.get_running_loop().run_in_executor(
@@ -111,6 +115,13 @@ class TransformersEngine:
                     one.answer.set_exception(answer)
                 else:
                     one.answer.set_result(answer)
+
+    async def _linger(self) -> None:
+        """Let calls of about the same moment into one batch: wait while more keep coming."""
+        seen = 0
+        while seen < len(self._waiting) < self._max_batch:
+            seen = len(self._waiting)
+            await asyncio.sleep(LINGER)
 
     def _complete(self, requests: Sequence[GenerateRequest]) -> list[Completion | Exception]:
         """Runs in the worker thread. One request's fault does not touch the others."""

@@ -6,11 +6,26 @@ the book. Knows no persona and no scenario.
 
 import functools
 import importlib
+import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from simarena.arena.seeds import derive
+
+_CHOICE = re.compile(r"\(([^()]*)\)")
+
+
+def spelled_out(template: str) -> tuple[str, ...]:
+    """Every template that one with choices stands for: `(hi|hello), you` gives `hi, you` and `hello, you`."""
+    parts = [part.split("|") if place % 2 else [part] for place, part in enumerate(_CHOICE.split(template))]
+    return tuple("".join(chosen) for chosen in itertools.product(*parts))
+
+
+def book(lines: Mapping[str, tuple[str, ...]]) -> "Phrasebook":
+    """A phrasebook of templates with choices, spelled out."""
+    return Phrasebook({act: tuple(t for line in told for t in spelled_out(line)) for act, told in lines.items()})
 
 
 @dataclass(frozen=True)

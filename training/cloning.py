@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from simarena.agents import models
 from simarena.agents.demonstrator import POLICY
 from simarena.arena.arena import SimulatorArena
@@ -19,8 +21,8 @@ from simarena.training.groups import form
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.samples import Sample, samples
 
-WARMUP = 50
-"""Steps over which the learning rate rises."""
+WARMUP = 0.05
+"""Share of the steps over which the learning rate rises."""
 Progress = Callable[[int, int, float], None]
 """Called with (step, steps, loss in nats per token)."""
 
@@ -28,7 +30,12 @@ Progress = Callable[[int, int, float], None]
 async def demonstrations(recipe: Recipe, model: Path) -> list[Episode]:
     """The teacher's finished conversations on training deals, with records in this model's tokens."""
     cloning = recipe.policy.cloning
-    options = {"teacher": cloning.teacher, "model": str(model), "options": cloning.options}
+    options: dict[str, JsonValue] = {
+        "teacher": cloning.teacher,
+        "model": str(model),
+        "options": cloning.options,
+        "tools": recipe.policy.tools,
+    }
     lane = f"policy.{POLICY}"
     teacher = AgentSpec(agent="simarena.agents.demonstrator:Demonstrator", options=options, lane=lane)
     async with SimulatorArena("inproc", limits=recipe.rollout.limits) as arena:
@@ -55,7 +62,10 @@ def imitate(recipe: Recipe, episodes: list[Episode], source: Path, target: Path,
     pool = [_lesson(sample, cloning.context) for episode in episodes for sample in _demonstrated(recipe, episode)]
     pool.sort(key=lambda sample: (len(sample.ids), sample.key))
     optimiser = OptimiserOptions(
-        lr=cloning.lr, warmup=WARMUP, decay=cloning.steps, micro_tokens=recipe.optimiser.micro_tokens
+        lr=cloning.lr,
+        warmup=round(WARMUP * cloning.steps),
+        decay=cloning.steps,
+        micro_tokens=recipe.optimiser.micro_tokens,
     )
     learner = Learner(models.load_model(source), GRPOOptions(), optimiser)
     chance = rng("cloning", recipe.seed)

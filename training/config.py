@@ -89,7 +89,10 @@ class PolicyOptions(Frozen):
 
     model: str = "tiny"
     """`tiny`, `smollm2`, or a folder or hub name of a causal language model."""
-    engine: Literal["transformers", "vllm"] = "transformers"
+    engine: str = "transformers"
+    """A registered engine, or `package.module:Factory`."""
+    tools: Literal["none", "lines"] = "none"
+    """How the prompt lists the tools: not at all (a cloned policy knows them), or one signature line each."""
     replicas: int = Field(default=1, ge=1)
     """Engine hosts; each holds the whole model."""
     train: Literal["full", "lora"] = "full"

@@ -59,7 +59,7 @@ def _share(cases: Iterable[bool | None]) -> float | None:
 
 def seats_of(recipe: Recipe) -> dict[str, AgentSpec | str]:
     """Who sits where: the policy on learning seats, the named agents elsewhere."""
-    policy = AgentSpec.of_policy(POLICY)
+    policy = AgentSpec.of_policy(POLICY, tools=recipe.policy.tools)
     return {seat: policy if agent == LEARNER else agent for seat, agent in recipe.seats.items()}
 
 

@@ -91,6 +91,8 @@ class Run:
         self._trainer, self._trackers, self._emit = trainer, trackers, emit
         self._ledger = Ledger()
         self._step = 0
+        self._since = (time.monotonic(), 0)
+        """When this process began to step, and from which step."""
         self._before: events.Block | None = None
         self._after: events.Block | None = None
         """The newest evaluation."""
@@ -101,6 +103,7 @@ class Run:
         if self._before is None:
             self._before = self._after = await self._evaluate()
             await self._save()
+        self._since = (time.monotonic(), self._step)
         while self._step < self._recipe.steps and not stop.is_set():
             await self._train_step()
             last = self._step == self._recipe.steps
@@ -165,9 +168,14 @@ class Run:
                 metrics=row,
                 ledger=ledger,
                 by_persona=dict(lesson.by_persona()),
-                seconds_left=row["time/step"] * (self._recipe.steps - self._step),
+                seconds_left=self._seconds_left(),
             )
         )
+
+    def _seconds_left(self) -> float:
+        """At the pace of this process so far, evaluations and saving among it."""
+        began, first = self._since
+        return (time.monotonic() - began) / (self._step - first) * (self._recipe.steps - self._step)
 
     async def _evaluate(self) -> events.Block:
         episodes = await play_split(

@@ -25,7 +25,6 @@ from simarena.arena.errors import AgentFault, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.tokens import TurnRecord
 
-
 LINGER = 0.003
 """Seconds without a new call after which a batch begins; little against the passes it saves."""
 

@@ -43,7 +43,7 @@ TRAIN = book(
         "refund": (
             "(hello, |hi, |)i (want|need) a refund for (my|this|the) trip(, please|).",
             "(hello, |hi, |)please refund (my|this|the) trip( for me|).",
-            "(hello, |hi, |)can (i|you) get (me |)my money back for (the|my) trip?",
+            "(hello, |hi, |)can (i get|you get me) my money back for (the|my) trip?",
             "(hello, |hi, |)can you refund (my|this) trip?",
             "i need my money back for (this|the) trip(, please|).",
         ),

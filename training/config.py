@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from simarena.arena.errors import UnknownName
+from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
+from simarena.arena.specs import table
 from simarena.training.credit import RULES
 from simarena.training.credit.returns import ReturnsOptions
 from simarena.training.credit.statistics import CreditOptions
@@ -98,6 +100,13 @@ class PolicyOptions(Frozen):
     train: Literal["full", "lora"] = "full"
     lora: Lora = Lora()
     cloning: Cloning = Cloning()
+
+    @field_validator("engine")
+    @classmethod
+    def _known(cls, engine: str) -> str:
+        if ":" not in engine and engine not in table("engines"):
+            raise ValueError(str(UnknownName("engine", engine, table("engines"))))
+        return engine
 
     @model_validator(mode="after")
     def _agree(self) -> "PolicyOptions":

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from simarena.agents import smollm2
 from simarena.arena.arena import cast_seats
-from simarena.arena.errors import UnknownName, UsageError
+from simarena.arena.errors import UsageError
 from simarena.arena.record import RunFolder
-from simarena.arena.specs import build_scenario, table
+from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
@@ -84,8 +84,6 @@ def _check(recipe: Recipe) -> None:
     for split in ("train", "heldout"):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
     cast_seats(rules, seats_of(recipe))
-    if ":" not in recipe.policy.engine and recipe.policy.engine not in table("engines"):
-        raise UnknownName("engine", recipe.policy.engine, table("engines"))
     if recipe.policy.model == smollm2.NAME:
         smollm2.find_gguf()
     elif recipe.policy.model not in MODELS:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from simarena.arena.errors import UnknownName
-from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
 from simarena.arena.specs import table
 from simarena.training.credit import RULES

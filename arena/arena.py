@@ -10,6 +10,7 @@ Knows how the parts are wired; knows nothing of what they do.
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Literal
 
@@ -84,15 +85,16 @@ class SimulatorArena:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for guest in self._guests:
-            guest.cancel()
-        await asyncio.gather(*self._guests, return_exceptions=True)
-        if self._conductor is not None:
-            await self._conductor.stop()
-        if self._backend is not None:
-            await self._backend.stop()
-        if self._bus is not None:
-            await self._bus.close()
+        async with AsyncExitStack() as last:  # what comes later is done even if what comes before fails
+            if self._bus is not None:
+                last.push_async_callback(self._bus.close)
+            if self._backend is not None:
+                last.push_async_callback(self._backend.stop)
+            if self._conductor is not None:
+                last.push_async_callback(self._conductor.stop)
+            for guest in self._guests:
+                guest.cancel()
+            await asyncio.gather(*self._guests, return_exceptions=True)
 
     @property
     def bus(self) -> Bus:

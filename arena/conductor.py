@@ -6,18 +6,29 @@ agent thinks, what is trained. It is the only writer of a conversation's stream.
 """
 
 import asyncio
+import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from simarena.arena.bus import Bus
 from simarena.arena.episodes import Ending, Episode, Reward, Seat, Turn
-from simarena.arena.errors import AgentFault, EnvironmentFault, Fault, ScenarioError, SimulatorFault, UsageError
+from simarena.arena.errors import (
+    AgentFault,
+    BusUnavailable,
+    EnvironmentFault,
+    Fault,
+    ScenarioError,
+    SimArenaError,
+    SimulatorFault,
+    UsageError,
+)
 from simarena.arena.lanes import Lanes
-from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult
+from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult, View
 from simarena.arena.post import Post
 from simarena.arena.protocols import Scenario, Step
 from simarena.arena.seeds import derive, rng
@@ -94,43 +105,44 @@ class Conductor:
             self._playing.discard(job.id)
 
     async def _play(self, job: Job) -> Episode:
-        began = time.monotonic()
-        ending, fault, step = "cancelled", "", Step(None)
-        deal = rng("deal", job.scenario.name, job.deal)
-        stage = _Stage(job, job.scenario.topology(), job.scenario.deal(deal))
+        stage = _opened(job)
         try:
-            async with asyncio.timeout(job.limits.episode_seconds):
-                await self._post.open_conversation(job.id)
+            episode = await self._act_out(stage)
+            await self._close(stage, episode)
+        finally:
+            if stage.writing is not None:
+                stage.writing.cancel()
+        return episode
+
+    async def _act_out(self, stage: _Stage) -> Episode:
+        """The conversation, however it ends."""
+        began, limits = time.monotonic(), stage.job.limits
+        ending: Ending = "cancelled"
+        fault = ""
+        step: Step[Any] = Step(None)
+        try:
+            async with asyncio.timeout(limits.episode_seconds):
+                await self._post.open_conversation(stage.job.id)
                 ending, step = await self._converse(stage)
         except Fault as error:
             ending, fault = ENDING_OF[type(error)], str(error)
         except TimeoutError:
-            ending, fault = "environment_fault", f"no end after {job.limits.episode_seconds:g} s"
-        episode = Episode(
-            id=job.id,
-            scenario=job.scenario.name,
-            options=dict(job.options),
-            deal=job.deal,
-            member=job.member,
-            seats={seat: _seat(spec, stage.records(seat)) for seat, spec in job.seats.items()},
-            labels=dict(job.scenario.labels(stage.state)),
-            messages=tuple(stage.messages),
-            turns=tuple(stage.turns),
-            rewards=tuple(stage.rewards),
-            checks=dict(step.checks) if ending == "finished" else {},
-            outcome=dict(step.outcome) if ending == "finished" else {},
-            ending=ending,
-            fault=fault,
-            timings={
-                "total": time.monotonic() - began,
-                "waiting": stage.waiting,
-                "attempts": float(stage.attempts),
-            },
-        )
-        if stage.writing is not None:
-            await stage.writing
-        await self._post.close_conversation(episode)
-        return episode
+            ending, fault = "environment_fault", f"no end after {limits.episode_seconds:g} s"
+        return _recorded(stage, ending, fault, step, time.monotonic() - began)
+
+    async def _close(self, stage: _Stage, episode: Episode) -> None:
+        """Write what is left of the record on the bus and tell how it ended."""
+        seconds = stage.job.limits.episode_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                if stage.writing is not None:
+                    await stage.writing
+                await self._post.close_conversation(episode)
+        except TimeoutError:
+            raise BusUnavailable(
+                f"the bus has not taken the end of episode {episode.id!r} for {seconds:g} s: see that its server "
+                "is up and has memory left"
+            ) from None
 
     async def _converse(self, stage: _Stage) -> tuple[Ending, Step[Any]]:
         scenario, limits = stage.job.scenario, stage.job.limits
@@ -142,7 +154,9 @@ class Conductor:
             if len(stage.turns) >= limits.turns:
                 return "turn_cap", Step(stage.state)
             with _scenario_faults(scenario):
-                seats = sorted(scenario.to_act(stage.state))
+                acting = scenario.to_act(stage.state)
+                _expect(scenario, isinstance(acting, set | frozenset), f"to_act returned {acting!r}, not a set")
+                seats = sorted(acting)
                 _expect(scenario, bool(seats), "nobody is to act and the scenario is not over")
                 _expect(scenario, set(seats) <= set(stage.job.seats), f"unknown seats to act: {seats}")
             stage.index += 1
@@ -158,13 +172,18 @@ class Conductor:
         """Every mover's action for this turn, asked for at once."""
         if len(seats) == 1:
             return {seats[0]: await self._ask_one(stage, seats[0])}
-        actions = await asyncio.gather(*(self._ask_one(stage, seat) for seat in seats))
-        return dict(zip(seats, actions, strict=True))
+        asked = [asyncio.create_task(self._ask_one(stage, seat)) for seat in seats]
+        try:
+            return dict(zip(seats, await asyncio.gather(*asked), strict=True))
+        finally:
+            for task in asked:  # where one fails, nobody waits for the others any more
+                task.cancel()
 
     async def _ask_one(self, stage: _Stage, seat: str) -> Action:
         job = stage.job
         with _scenario_faults(job.scenario):
             view = job.scenario.view(stage.state, seat)
+            _expect(job.scenario, isinstance(view, View), f"view returned {type(view).__name__}, not View")
         observation = Observation(
             episode=job.id,
             scenario=job.scenario.name,
@@ -183,10 +202,8 @@ class Conductor:
         if reply.action is None:
             kinds = {"agent": AgentFault, "simulator": SimulatorFault, "environment": EnvironmentFault}
             raise kinds[reply.kind](f"seat {seat!r}: {reply.fault}")
-        if len(reply.action.text) > job.limits.message_chars:
-            raise AgentFault(
-                f"seat {seat!r} said {len(reply.action.text)} characters; the limit is {job.limits.message_chars}"
-            )
+        if (size := _size(reply.action)) > job.limits.message_chars:
+            raise AgentFault(f"seat {seat!r} said {size} characters; the limit is {job.limits.message_chars}")
         return reply.action
 
     async def _note(self, stage: _Stage, actions: Mapping[str, Action]) -> bool:
@@ -211,13 +228,11 @@ class Conductor:
         }
         with _scenario_faults(scenario):
             step = scenario.apply(stage.state, bare)
-            _expect(scenario, isinstance(step, Step), f"apply returned {type(step).__name__}, not Step")
-            strangers = (set(step.rewards) | set(step.outcome)) - set(stage.job.seats)
-            _expect(scenario, not strangers, f"rewards or outcome for unknown seats {sorted(strangers)}")
-        stage.state = step.state
-        for seat, value in step.rewards.items():
-            stage.rewards.append(Reward(index=stage.index, seat=seat, value=float(value)))
-        self._tell(stage, step.messages)
+            _check_step(scenario, step)
+            stage.state = step.state
+            for seat, value in step.rewards.items():
+                stage.rewards.append(Reward(index=stage.index, seat=seat, value=float(value)))
+            self._tell(stage, step.messages)
         return step
 
     def _tell(self, stage: _Stage, drafts: tuple[Draft, ...]) -> None:
@@ -244,6 +259,63 @@ class Conductor:
         if fresh:
             # The next turn does not wait for viewers; the task is awaited before the conversation closes.
             stage.writing = asyncio.create_task(self._post.publish(fresh, stage.writing))
+
+
+def _check_step(scenario: Scenario[Any], step: Step[Any]) -> None:
+    _expect(scenario, isinstance(step, Step), f"apply returned {type(step).__name__}, not Step")
+    strangers = (set(step.rewards) | set(step.outcome)) - set(scenario.seats)
+    _expect(scenario, not strangers, f"rewards or outcome for unknown seats {sorted(strangers)}")
+    finite = all(isinstance(value, int | float) and math.isfinite(value) for value in step.rewards.values())
+    _expect(scenario, finite, f"rewards must be finite numbers, got {dict(step.rewards)}")
+    over = step.ending in (None, "finished")
+    _expect(scenario, over, f"it ended with {step.ending!r}; a scenario ends with 'finished'")
+
+
+def _opened(job: Job) -> _Stage:
+    """The stage before the first message. Raises ScenarioError: without a deal there is nothing to record."""
+    try:
+        state = job.scenario.deal(rng("deal", job.scenario.name, job.deal))
+        return _Stage(job, job.scenario.topology(), state)
+    except SimArenaError:
+        raise
+    except Exception as error:
+        what = f"deal {job.deal} raised {type(error).__name__}: {error}"
+        raise ScenarioError(f"scenario {job.scenario.name!r} broke its contract: {what}") from error
+
+
+def _recorded(stage: _Stage, ending: Ending, fault: str, step: Step[Any], seconds: float) -> Episode:
+    """The episode. Raises ScenarioError if what the scenario gave for it has the wrong shape."""
+    job = stage.job
+    finished = ending == "finished"
+    try:
+        return Episode(
+            id=job.id,
+            scenario=job.scenario.name,
+            options=dict(job.options),
+            deal=job.deal,
+            member=job.member,
+            seats={seat: _seat(spec, stage.records(seat)) for seat, spec in job.seats.items()},
+            labels=dict(job.scenario.labels(stage.state)),
+            messages=tuple(stage.messages),
+            turns=tuple(stage.turns),
+            rewards=tuple(stage.rewards),
+            checks=dict(step.checks) if finished else {},
+            outcome=dict(step.outcome) if finished else {},
+            ending=ending,
+            fault=fault,
+            timings={"total": seconds, "waiting": stage.waiting, "attempts": float(stage.attempts)},
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = ".".join(map(str, wrong["loc"]))
+        what = f"{where} = {wrong['input']!r}: {wrong['msg']}"
+        raise ScenarioError(f"scenario {job.scenario.name!r} broke its contract: {what}") from None
+
+
+def _size(action: Action) -> int:
+    """Characters of everything the action puts on record: what it says and calls, thinks and remembers."""
+    data = [call.arguments for call in action.calls] + ([] if action.memory is None else [action.memory])
+    return len(action.text) + len(action.thought) + sum(len(json.dumps(part)) for part in data)
 
 
 def _seat(spec: AgentSpec, records: list[TurnRecord]) -> Seat:

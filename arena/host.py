@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 
 from simarena.arena import wire
 from simarena.arena.bus import Bus, Delivery
-from simarena.arena.errors import BusError, SimArenaError
+from simarena.arena.errors import BusError, PayloadTooLarge, SimArenaError
 from simarena.arena.lanes import GRACE, HEARTBEAT
+from simarena.arena.messages import Action
 from simarena.arena.protocols import Agent, Engine
 from simarena.arena.specs import PEOPLE, AgentSpec, build_agent
 
@@ -88,22 +89,35 @@ class AgentHost:
 
     async def _answer(self, stream: str, delivery: str, request: wire.TurnRequest | None) -> None:
         if request is not None:
-            payload = (await self._act(request)).model_dump_json().encode()
-            await self._forever(lambda: self._bus.push(request.reply_to, payload))
+            reply = await self._act(request)
+            await self._forever(lambda: self._reply(request.reply_to, reply))
             self.turns += 1
         await self._ack(stream, delivery)
+
+    async def _reply(self, stream: str, reply: wire.TurnReply) -> None:
+        """Send the reply; one that is too large for the bus becomes its agent's fault."""
+        try:
+            await self._bus.push(stream, reply.model_dump_json().encode())
+        except PayloadTooLarge as error:
+            fault = reply.model_copy(update={"action": None, "fault": f"its reply is too large: {error}"})
+            await self._bus.push(stream, fault.model_dump_json().encode())
 
     async def _ack(self, stream: str, delivery: str) -> None:
         await self._forever(lambda: self._bus.ack(stream, wire.GROUP, [delivery]))
 
     async def _act(self, request: wire.TurnRequest) -> wire.TurnReply:
         began = time.monotonic()
-        action, fault = None, ""
+        action: Action | None = None
+        fault = ""
         try:
             name = request.spec.model_dump_json()
             if (agent := self._agents.get(name)) is None:
                 agent = self._agents[name] = self._build(request.spec, self._engine)
-            action = await agent.act(request.observation)
+            acted: object = await agent.act(request.observation)
+            if isinstance(acted, Action):
+                action = acted
+            else:
+                fault = f"act of {request.spec.agent!r} returned {type(acted).__name__}, not Action"
         except SimArenaError as error:
             fault = str(error)
         except Exception as error:  # an agent is anyone's code: its failure is data, never ours

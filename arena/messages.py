@@ -114,6 +114,7 @@ class Limits(Frozen):
     turn_tokens: int = Field(default=64, gt=0)
     """Tokens a seat may sample in one turn."""
     message_chars: int = Field(default=8000, gt=0)
+    """Characters of one action: speech, arguments of calls, thought and memory together."""
     attempts: int = Field(default=3, gt=0)
     """Times one turn is asked for (lost hosts, timeouts) before it is a fault."""
     clipped: Literal["end", "speak"] = "end"
@@ -174,6 +175,11 @@ class Action(Frozen):
 def say(text: str, **more: Any) -> Action:
     """An action that speaks one text."""
     return Action(parts=(Text(text=text),), **more)
+
+
+def notice(text: str, audience: tuple[str, ...] | None = None) -> Draft:
+    """A message from the world that no seat said; everyone hears it, or the seats in `audience`."""
+    return Draft(seat=WORLD, kind="notice", parts=(Text(text=text),), audience=audience)
 
 
 def call(name: str, **arguments: JsonValue) -> Action:

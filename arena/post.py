@@ -11,10 +11,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from simarena.arena import wire
 from simarena.arena.bus import Bus
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import AgentFault, BusFull, BusUnavailable, RecordError
+from simarena.arena.errors import (
+    AgentFault,
+    BusError,
+    BusFull,
+    BusUnavailable,
+    EnvironmentFault,
+    PayloadTooLarge,
+    RecordError,
+    SimulatorFault,
+)
 from simarena.arena.lanes import HEARTBEAT, Lanes
 from simarena.arena.messages import Limits, Message, Observation
-from simarena.arena.specs import AgentSpec
+from simarena.arena.specs import PEOPLE, AgentSpec
 
 KEPT_POINTERS = 10_000
 """Newest pointers kept for viewers."""
@@ -42,9 +51,11 @@ class Post:
             await asyncio.gather(self._reader, return_exceptions=True)
 
     async def ask(self, spec: AgentSpec, seen: Observation, limits: Limits) -> tuple[wire.TurnReply, int]:
-        """The reply to this observation and how often it was asked for. Raises AgentFault at the deadline.
+        """The reply to this observation and how often it was asked for.
 
         Asks again after a share of `turn_seconds`, in case the request was lost with its host or the bus.
+        Raises AgentFault, or SimulatorFault for a simulated person, at the deadline; EnvironmentFault for a
+        conversation that has outgrown what the bus carries.
         """
         key = (seen.episode, seen.turn, seen.seat)
         future = self._waiting[key] = asyncio.get_running_loop().create_future()
@@ -63,13 +74,20 @@ class Post:
                 )
                 payload = request.model_dump_json().encode()
                 stream = wire.work(self._run, spec.lane, replica)
-                await self._patiently(lambda s=stream, p=payload: self._bus.push(s, p))  # type: ignore[misc]
+                try:
+                    await self._patiently(lambda s=stream, p=payload: self._bus.push(s, p))  # type: ignore[misc]
+                except PayloadTooLarge as error:
+                    raise EnvironmentFault(
+                        f"seat {seen.seat!r} has heard more than a request can carry ({error}): "
+                        "lower limits.turns or limits.message_chars"
+                    ) from None
                 try:
                     async with asyncio.timeout(patience):
                         return await asyncio.shield(future), attempt + 1
                 except TimeoutError:
                     continue
-            raise AgentFault(f"seat {seen.seat!r} did not answer within {limits.turn_seconds:g} s")
+            fault = SimulatorFault if spec.lane == PEOPLE else AgentFault
+            raise fault(f"seat {seen.seat!r} did not answer within {limits.turn_seconds:g} s")
         finally:
             del self._waiting[key]
 
@@ -128,7 +146,7 @@ class Post:
                     self._deliver(delivery.payload)
                 if got:
                     await self._bus.ack(self._inbox, wire.GROUP, [delivery.id for delivery in got])
-            except (BusFull, BusUnavailable):
+            except BusError:
                 await asyncio.sleep(HEARTBEAT)
 
     def _deliver(self, payload: bytes) -> None:
@@ -151,5 +169,5 @@ def _parse(payload: bytes) -> wire.TurnReply | None:
         return wire.TurnReply(
             episode=data["episode"], turn=data["turn"], seat=data["seat"], fault=f"malformed reply: {why}"
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -1,6 +1,7 @@
 """Conversations through the facade's public door, in process and on a virtual clock."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -10,9 +11,11 @@ from toys import Counting
 
 from simarena.arena import wire
 from simarena.arena.arena import SimulatorArena
+from simarena.arena.backends.inproc import InprocBackend
+from simarena.arena.bus.memory import MemoryBus
 from simarena.arena.clock import run_virtual
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import ScenarioError, UsageError
+from simarena.arena.errors import BusUnavailable, ScenarioError, UsageError
 from simarena.arena.messages import Limits, Message
 from simarena.arena.protocols import Step
 from simarena.arena.specs import AgentSpec
@@ -81,8 +84,10 @@ def test_simultaneous_movers_share_a_turn() -> None:
     ("agent", "ending", "says"),
     [
         ("toys:Broken", "simulator_fault", "RuntimeError: out of coffee"),
-        ("toys:Silent", "agent_fault", "did not answer within 9 s"),
+        ("toys:Silent", "simulator_fault", "seat 'b' did not answer within 9 s"),
         ("toys:Windbag", "agent_fault", "said 100000 characters; the limit is 8000"),
+        ("toys:Hoarder", "agent_fault", "said 100014 characters; the limit is 8000"),
+        ("toys:Shrugger", "simulator_fault", "act of 'toys:Shrugger' returned str, not Action"),
         ("toys:Nobody", "simulator_fault", "has no 'Nobody'"),
     ],
 )
@@ -99,6 +104,89 @@ def test_a_failing_agent_ends_its_own_episode_only(agent: str, ending: str, says
     assert (failed.ending, failed.outcome, failed.success) == (ending, {}, False)
     assert says in failed.fault
     assert fine.success
+
+
+def test_a_reply_that_no_bus_carries_is_its_agents_fault_at_once() -> None:
+    huge = {"b": AgentSpec(agent="toys:Hoarder", options={"size": 2_000_000})}
+    (played,) = virtual(play(1, seats=huge))
+    assert (played.ending, played.timings["attempts"]) == ("simulator_fault", 2.0)
+    assert "its reply is too large: payload of 2000" in played.fault
+
+
+def test_a_conversation_that_outgrows_the_bus_ends_alone() -> None:
+    hoarder = {"a": AgentSpec(agent="toys:Hoarder", options={"size": 300_000})}
+    limits = Limits(message_chars=400_000)
+    (played,) = virtual(play(1, seats=hoarder, rules={"turns": 20}, limits=limits))
+    assert played.ending == "environment_fault"
+    assert "lower limits.turns or limits.message_chars" in played.fault
+
+
+@pytest.mark.parametrize("junk", [b"[" * 100_000, b"\xff", b"{}", b"[1]", b'{"episode": "play/0/0"}'])
+def test_junk_among_the_replies_stops_nobody(junk: bytes) -> None:
+    async def pestered() -> list[Episode]:
+        async with SimulatorArena(run="r") as arena:
+            await arena.bus.push(wire.replies("r", "0"), junk)
+            return [episode async for episode in arena.play(Counting(), deals=[0])]
+
+    assert virtual(pestered())[0].success
+
+
+def test_the_bus_may_be_gone_when_an_episode_ends_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: object) -> None:
+        raise BusUnavailable("gone")
+
+    monkeypatch.setattr(MemoryBus, "append", away)
+    with pytest.raises(BusUnavailable, match=r"has not taken the end of episode 'play/0/0' for 50 s"):
+        virtual(play(1, limits=Limits(episode_seconds=50)))
+
+
+def test_a_play_that_is_left_leaves_no_task_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: object) -> None:
+        raise BusUnavailable("gone")
+
+    monkeypatch.setattr(MemoryBus, "append", away)
+    slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 40.0})}
+
+    async def left() -> set[asyncio.Task[Any]]:
+        async with SimulatorArena() as arena:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(10):
+                    async with contextlib.aclosing(arena.play(Counting(), deals=[0], seats=slow)) as playing:
+                        await anext(playing)
+        await asyncio.sleep(1)
+        return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+
+    assert run_virtual(left()) == set()
+
+
+def test_where_one_of_two_movers_fails_nobody_waits_for_the_other() -> None:
+    async def ended() -> tuple[list[Episode], list[str]]:
+        seats = {"a": "toys:Broken", "b": "toys:Silent"}
+        async with SimulatorArena() as arena:
+            episodes = [e async for e in arena.play(Counting(together=True), deals=[0], seats=seats)]
+            await asyncio.sleep(0)
+            return episodes, [str(task) for task in asyncio.all_tasks() if "_ask_one" in str(task)]
+
+    episodes, asking = run_virtual(ended())
+    assert episodes[0].ending == "simulator_fault"
+    assert asking == []
+
+
+def test_a_backend_that_will_not_stop_leaves_no_bus_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stuck(_: object) -> None:
+        raise RuntimeError("stuck")
+
+    monkeypatch.setattr(InprocBackend, "stop", stuck)
+
+    async def used_after() -> None:
+        arena = SimulatorArena()
+        with pytest.raises(RuntimeError, match="stuck"):
+            async with arena:
+                pass
+        await arena.bus.length("any")
+
+    with pytest.raises(BusUnavailable, match="closed"):
+        run_virtual(used_after())
 
 
 def test_an_episode_has_a_deadline() -> None:
@@ -134,8 +222,56 @@ def test_a_crash_of_the_scenario_is_an_environment_fault() -> None:
     assert (played.ending, played.fault) == ("environment_fault", "scenario 'counting': KeyError: 'lost key'")
 
 
+class Viewless(Counting):
+    def view(self, state: Any, seat: str) -> Any:
+        return {"instructions": "count"}
+
+
+class Listed(Counting):
+    def to_act(self, state: Any) -> Any:
+        return ["a"]
+
+
+class Undealt(Counting):
+    def deal(self, rng: Any) -> Any:
+        raise LookupError("no cards")
+
+
+class Mislabelled(Counting):
+    def labels(self, state: Any) -> Any:
+        return {"parity": 3}
+
+
+class Stepping(Counting):
+    """Ends at once with this step."""
+
+    def __init__(self, **step: Any) -> None:
+        super().__init__()
+        self.step = step
+
+    def apply(self, state: Any, actions: Any) -> Step[Any]:
+        return Step(state, **self.step)
+
+
 @pytest.mark.parametrize(
-    ("scenario", "says"), [(Shapeless(), "returned str, not Step"), (Standstill(), "nobody is to act")]
+    ("scenario", "says"),
+    [
+        (Shapeless(), "returned str, not Step"),
+        (Standstill(), "nobody is to act"),
+        (Viewless(), "view returned dict, not View"),
+        (Listed(), r"to_act returned \['a'\], not a set"),
+        (Undealt(), "deal 0 raised LookupError: no cards"),
+        (Mislabelled(), "labels.parity = 3: Input should be a valid string"),
+        (Stepping(rewards={"a": float("nan")}), "rewards must be finite numbers"),
+        (Stepping(rewards={"a": "much"}), "rewards must be finite numbers"),
+        (Stepping(rewards={"z": 1.0}), r"unknown seats \['z'\]"),
+        (Stepping(ending="won"), "it ended with 'won'; a scenario ends with 'finished'"),
+        (
+            Stepping(ending="finished", outcome={"a": "great"}),
+            "outcome.a = 'great': Input should be a valid number",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Counting) else "",
 )
 def test_a_scenario_that_breaks_its_contract_is_an_error(scenario: Counting, says: str) -> None:
     with pytest.raises(ScenarioError, match=says):

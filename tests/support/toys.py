@@ -101,6 +101,23 @@ class Windbag:
         return say("x" * 100_000)
 
 
+class Shrugger:
+    """Returns something that is no action."""
+
+    async def act(self, observation: Observation) -> Action:
+        return "whatever"  # type: ignore[return-value]
+
+
+class Hoarder:
+    """Says little and remembers far too much."""
+
+    def __init__(self, size: int = 100_000) -> None:
+        self.size = size
+
+    async def act(self, observation: Observation) -> Action:
+        return say("1", memory={"hoard": "x" * self.size})
+
+
 @dataclasses.dataclass(frozen=True)
 class Asked:
     word: str

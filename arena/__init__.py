@@ -6,7 +6,7 @@ Imports nothing of ours and, at import time, none of torch, ray, redis, transfor
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.conformance import check_scenario
 from simarena.arena.episodes import Episode
-from simarena.arena.messages import Action, Draft, Limits, Message, Observation, View, call, drafts, say
+from simarena.arena.messages import Action, Draft, Limits, Message, Observation, View, call, drafts, notice, say
 from simarena.arena.protocols import Agent, Engine, Judge, Scenario, Step
 from simarena.arena.record import RunFolder
 from simarena.arena.specs import AgentSpec, EngineSpec
@@ -33,5 +33,6 @@ __all__ = [
     "call",
     "check_scenario",
     "drafts",
+    "notice",
     "say",
 ]

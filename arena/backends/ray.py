@@ -13,6 +13,8 @@ from typing import Any
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_AUTH_MODE", "token")
+# Workers at the usual niceness of 15 starve on a machine where anything else runs.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 import ray
 
@@ -66,13 +68,13 @@ class HostActor:
         self._where = (url, run, lane, replica)
         self._spec = EngineSpec.model_validate_json(engine) if engine else None
         self._engine: Engine | None = None
+        self._updating = asyncio.Lock()
         self._serving: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Serve until stopped. Called again by Ray after a restart."""
         url, run, lane, replica = self._where
-        self._build()
-        if self._engine is not None:
+        if self._build() is not None:
             newest = await ray.get_actor(_vault(run)).get.remote(lane.removeprefix("policy."))
             if newest is not None:
                 await self.update(*newest)
@@ -94,18 +96,24 @@ class HostActor:
             return error
         return None
 
-    def _build(self) -> None:
+    def _build(self) -> Engine | None:
         if self._spec is not None and self._engine is None:
             self._engine = build_engine(self._spec)
+        return self._engine
 
     async def update(self, version: int, boxed: list[Any]) -> None:
-        """Take new weights. Idempotent: an older or equal version changes nothing."""
-        assert self._engine is not None
-        if version > self._engine.version:
-            (weights,) = boxed
-            if isinstance(weights, ray.ObjectRef):
-                weights = await weights
-            await self._engine.update_weights(version, weights)
+        """Take new weights. Idempotent: an older or equal version changes nothing.
+
+        One at a time, since a restarted actor takes those of the vault while newer ones may be on their way.
+        """
+        engine = self._build()
+        assert engine is not None, "only policies are published, and their hosts have an engine"
+        async with self._updating:
+            if version > engine.version:
+                (weights,) = boxed
+                if isinstance(weights, ray.ObjectRef):
+                    weights = await weights
+                await engine.update_weights(version, weights)
 
 
 class RayBackend:
@@ -135,7 +143,8 @@ class RayBackend:
     async def publish(self, policy: str, version: int, weights: Any) -> None:
         actors = [actor for (lane, _), actor in self._actors.items() if lane == f"policy.{policy}"]
         if not actors:
-            raise UsageError(f"no policy {policy!r} in this arena")
+            known = sorted({lane.removeprefix("policy.") for lane, _ in self._actors if lane != PEOPLE})
+            raise UsageError(f"no policy {policy!r} in this arena: it has {known}")
         boxed = [weights if isinstance(weights, ray.ObjectRef) else ray.put(weights)]
         await self._vault.put.remote(policy, version, boxed)
         await asyncio.gather(*(actor.update.remote(version, boxed) for actor in actors))
@@ -144,15 +153,17 @@ class RayBackend:
         ray.kill(self._actors[lane, replica], no_restart=False)
 
     async def stop(self) -> None:
-        with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
-            async with asyncio.timeout(STOP_SECONDS):
-                await asyncio.gather(*(actor.stop.remote() for actor in self._actors.values()))
-                await asyncio.gather(*self._serving)
-        for actor in [*self._actors.values(), self._vault]:
-            if actor is not None:
-                ray.kill(actor)
-        if self._ours:
-            ray.shutdown()
+        try:
+            with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await asyncio.gather(*(actor.stop.remote() for actor in self._actors.values()))
+                    await asyncio.gather(*self._serving)
+        finally:  # also when a second Ctrl-C cuts the farewell short
+            for actor in [*self._actors.values(), self._vault]:
+                if actor is not None:
+                    ray.kill(actor)
+            if self._ours:
+                ray.shutdown()
 
     async def _open(self, lane: str, replicas: int, spec: EngineSpec | None) -> None:
         names = [str(i) for i in range(replicas)]

@@ -1,6 +1,6 @@
 """The run folder: what a run leaves behind, and what it goes on from. The record; the bus is only transport.
 
-    run.json        versions, seeds, the resolved recipe: written once, before anything else
+    run.json        versions, seeds, the resolved recipe; the results are added at the end
     metrics.jsonl   one line per step
     episodes/       one file per batch, `<batch>.jsonl`, each line one Episode
     checkpoints/    step-N/, each complete or absent
@@ -99,7 +99,8 @@ class RunFolder:
         self._whole(f"episodes/{batch}.jsonl", "".join(lines))
 
     def batches(self) -> list[str]:
-        return sorted(path.stem for path in (self.path / "episodes").glob("*.jsonl"))
+        found = (path.stem for path in (self.path / "episodes").glob("*.jsonl"))
+        return sorted(name for name in found if not name.startswith("."))  # one that a kill left half-written
 
     def episodes(self, batch: str | None = None) -> Iterator[Episode]:
         """Episodes of one batch, or of all, in order."""
@@ -119,9 +120,12 @@ class RunFolder:
         with _writing(self.path):
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir(parents=True)
-            yield aside
-            shutil.rmtree(final, ignore_errors=True)
-            aside.rename(final)
+            try:
+                yield aside
+                shutil.rmtree(final, ignore_errors=True)
+                aside.rename(final)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
 
     def checkpoints(self) -> dict[int, Path]:
         """Complete checkpoints by step, oldest first."""
@@ -170,6 +174,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _point_latest(path: Path) -> None:
     """`latest` beside the run folder links to the newest run."""
+    path = path.absolute()
     link = path.parent / "latest"
     if link.is_symlink() or not link.exists():
         aside = path.parent / f".latest-{os.getpid()}"

@@ -68,13 +68,27 @@ def test_a_checkpoint_is_complete_or_absent(folder: RunFolder) -> None:
     with contextlib.suppress(ZeroDivisionError), folder.checkpoint(1) as path:
         (path / "half").write_text("x")
         raise ZeroDivisionError
-    assert folder.checkpoints() == {}
+    assert list((folder.path / "checkpoints").iterdir()) == []
     for step in (2, 10):
         with folder.checkpoint(step) as path:
             (path / "whole").write_text(str(step))
     assert list(folder.checkpoints()) == [2, 10]
     folder.prune([10])
     assert list(folder.checkpoints()) == [10]
+
+
+def test_a_batch_that_a_kill_left_half_written_is_not_there(folder: RunFolder) -> None:
+    folder.write_episodes("eval-1", [episode()])
+    (folder.path / "episodes" / ".eval-2.jsonl").write_text('{"id":"pl')
+    assert folder.batches() == ["eval-1"]
+    assert len(list(folder.episodes())) == 1
+
+
+def test_the_working_folder_itself_can_hold_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    RunFolder.create(Path()).describe({"name": "here"})
+    assert (tmp_path / "latest" / "run.json").is_file()
 
 
 def test_metrics_survive_a_torn_line_and_rewind(folder: RunFolder) -> None:

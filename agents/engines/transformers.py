@@ -129,11 +129,11 @@ class TransformersEngine:
         for place, request in enumerate(requests):
             try:
                 prompts[place] = self._prompt(request)
-            except (AgentFault, UsageError) as error:
+            except Exception as error:  # whatever failed, those who wait must hear of it
                 answers[place] = error
         try:
             answers |= self._decode(requests, prompts)
-        except Exception as error:  # whatever failed, those who wait must hear of it
+        except Exception as error:
             answers |= dict.fromkeys(prompts, error)
         return [answers[place] for place in range(len(requests))]
 

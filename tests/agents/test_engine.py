@@ -143,10 +143,11 @@ async def test_a_reply_ends_where_the_positions_do(engine: TransformersEngine) -
 async def test_whatever_breaks_reaches_those_who_wait(
     engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_decode", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        await engine.generate([ask()])
-    monkeypatch.undo()
+    for owner, name in ((engine, "_decode"), (engine.codec, "prompt")):
+        monkeypatch.setattr(owner, name, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(engine.generate([ask()]), 5)
+        monkeypatch.undo()
     expected = await engine.generate([ask("other key")])
     monkeypatch.setattr(engine.model.model.layers[1].mlp, "forward", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -1,7 +1,8 @@
 """Specs: how agents, scenarios and engines are named, so that any process can build them.
 
 A name is either `package.module:Factory` or one registered by an installed package under the entry-point
-groups `simarena.scenarios` and `simarena.agents`. The arena never imports a concrete one by itself.
+groups `simarena.scenarios`, `simarena.agents` and `simarena.engines`. The arena never imports a concrete one by
+itself.
 """
 
 import functools
@@ -57,7 +58,7 @@ class EngineSpec(Frozen):
 
 @functools.cache
 def table(kind: str) -> Mapping[str, str]:
-    """Registered short names of this kind (`scenarios`, `agents`) → `module:Factory`."""
+    """Registered short names of this kind (`scenarios`, `agents`, `engines`) → `module:Factory`."""
     return {point.name: point.value for point in metadata.entry_points(group=f"simarena.{kind}")}
 
 
@@ -65,12 +66,14 @@ def resolve(kind: str, name: str) -> Callable[..., Any]:
     """The factory behind a name. Raises UnknownName or UsageError with what is wrong."""
     path = table(kind).get(name, name)
     module, colon, attribute = path.partition(":")
-    if not colon:
+    if not (colon and module and attribute):
         raise UnknownName(kind.removesuffix("s"), name, table(kind))
     try:
         factory = getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
         raise UsageError(f"cannot load {kind.removesuffix('s')} {name!r}: no module {error.name!r}") from None
+    except ImportError as error:
+        raise UsageError(f"cannot load {kind.removesuffix('s')} {name!r}: {error}") from None
     except AttributeError:
         raise UsageError(f"cannot load {name!r}: module {module!r} has no {attribute!r}") from None
     return cast("Callable[..., Any]", factory)

@@ -77,8 +77,8 @@ class TurnRecord(BaseModel):
     def _agree(self) -> "TurnRecord":
         if len(self.sampled) != len(self.logprobs):
             raise RecordError(f"{len(self.sampled)} sampled ids but {len(self.logprobs)} log-probs")
-        if any(not math.isfinite(p) or p > 1e-6 for p in self.logprobs):
-            raise RecordError(f"log-probs must be finite and at most 0, got {max(self.logprobs)!r}")
+        if wrong := [p for p in self.logprobs if not math.isfinite(p) or p > 1e-6]:
+            raise RecordError(f"log-probs must be finite and at most 0, got {wrong[0]!r}")
         return self
 
 

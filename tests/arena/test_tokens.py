@@ -32,8 +32,8 @@ def test_a_record_checks_equal_lengths() -> None:
 
 @pytest.mark.parametrize("bad", [0.5, float("nan"), float("-inf")])
 def test_a_record_refuses_what_is_no_log_prob(bad: float) -> None:
-    with pytest.raises(RecordError, match="finite and at most 0"):
-        TurnRecord(policy="a", version=0, start=True, fed=(), sampled=(2,), logprobs=(bad,), finish="stop")
+    with pytest.raises(RecordError, match=f"finite and at most 0, got {bad}"):
+        TurnRecord(policy="a", version=0, start=True, fed=(), sampled=(2, 3), logprobs=(-0.5, bad), finish="stop")
 
 
 @given(RECORDS)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simarena.arena.errors import ScenarioError, UnknownName
+from simarena.arena.errors import ScenarioError, UnknownName, UsageError
 from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Action, Message, Observation, Text, ToolCall, ToolResult, View, drafts, say
 from simarena.arena.seeds import derive, rng, uniform
+from simarena.arena.specs import AgentSpec, build_agent
 from simarena.arena.text import one_line, visible
 from simarena.arena.topology import Topology
 
@@ -131,3 +132,17 @@ def test_the_ledger_adds_up() -> None:
 def test_an_unknown_name_suggests_the_nearest() -> None:
     assert "did you mean 'service-desk'?" in str(UnknownName("scenario", "service-dsk", ["service-desk", "deal"]))
     assert "known: a, b" in str(UnknownName("persona", "zzzzz", ["b", "a"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("no.such:Thing", "no module 'no'"),
+        ("toys:Nobody", "module 'toys' has no 'Nobody'"),
+        (":Thing", "unknown agent ':Thing'"),
+        ("toys:", "unknown agent 'toys:'"),
+    ],
+)
+def test_a_spec_that_leads_nowhere_is_named(name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        build_agent(AgentSpec(agent=name))

@@ -320,6 +320,7 @@ async def test_a_wait_longer_than_a_round_trip(served: World, monkeypatch: pytes
         ("redis://localhost:6379/0", "redis://localhost:6379/0"),
         ("redis://user:hush@host:1/0", "redis://***@host:1/0"),
         ("redis://:hu@sh@host", "redis://***@host"),
+        ("redis://:12?34@host/0", "redis://***"),
         ("unix:///tmp/x.sock?db=1", "unix:///tmp/x.sock?db=1"),
         ("unix:///tmp/x.sock?db=1&password=hush", "unix:///tmp/x.sock?***"),
         ("rediss://h?ssl_password=hush", "rediss://h?***"),

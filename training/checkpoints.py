@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from pydantic import JsonValue
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -26,7 +27,17 @@ _ADAPTER = "trainer/adapter.safetensors"
 
 
 def save(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
-    """Write the learner, its tokenizer and the caller's own state into an existing folder."""
+    """Write the learner, its tokenizer and the caller's own state into an existing folder.
+
+    Raises RunFolderError or OSError if it cannot be written, such as on a full disk.
+    """
+    try:
+        _write(folder, learner, tokenizer, extra)
+    except SafetensorError as error:
+        raise RunFolderError(f"cannot write checkpoint {str(folder)!r}: {error}") from None
+
+
+def _write(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
     (folder / "trainer").mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         save_file(_untied(lora.merged(learner.model)), folder / _MODEL, metadata={"format": "pt"})
@@ -59,7 +70,7 @@ def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
         weights = load_file(folder / (_ADAPTER if learner.adapter else _MODEL))
         moments = load_file(folder / _OPTIMISER)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise RunFolderError(f"checkpoint {str(folder)!r} cannot be resumed: {error}") from None
     if state["adapter"] != (learner.adapter and learner.adapter.model_dump(mode="json")):
         raise RunFolderError(f"checkpoint {str(folder)!r} was trained with policy.lora = {state['adapter']}")

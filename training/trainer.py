@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import JsonValue
 
+from simarena.arena.errors import SimArenaError
 from simarena.training.config import Recipe
 from simarena.training.samples import Sample
 
@@ -21,13 +22,12 @@ class Trainer:
         import torch
 
         torch.set_num_threads(recipe.threads)
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
+        from simarena.agents import models
         from simarena.training.learner import Learner
 
-        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.tokenizer = models.load_tokenizer(model)
         self.learner = Learner(
-            AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32),
+            models.load_model(model),
             loss=recipe.loss,
             optimiser=recipe.optimiser,
             adapter=recipe.policy.lora if recipe.policy.train == "lora" else None,
@@ -94,28 +94,54 @@ class LocalTrainer:
     async def close(self) -> None: ...
 
 
+class TrainerActor:
+    """Builds a trainer in a process of its own, and does what it is told with it."""
+
+    def __init__(self, model: Path, recipe: Recipe) -> None:
+        self._trainer: Trainer | Exception
+        try:
+            self._trainer = Trainer(model, recipe)
+        except (SimArenaError, OSError) as error:  # told to the first caller: Ray makes a crash report of it here
+            self._trainer = error
+
+    def do(self, method: str, *arguments: Any) -> Any:
+        """What the trainer's method returns, or what it raised on purpose, which Ray would bury in a report."""
+        try:
+            if isinstance(self._trainer, Exception):
+                raise self._trainer
+            return getattr(self._trainer, method)(*arguments)
+        except (SimArenaError, OSError) as error:
+            return error
+
+
 class RayTrainer:
     """A trainer in a Ray actor of its own; its weights never pass through this process."""
 
     def __init__(self, model: Path, recipe: Recipe) -> None:
         import ray
 
-        self._actor = ray.remote(Trainer).options(num_cpus=0).remote(model, recipe)
+        self._actor = ray.remote(TrainerActor).options(num_cpus=0).remote(model, recipe)
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
-        metrics: dict[str, float] = await self._actor.update.remote(batch)
+        metrics: dict[str, float] = await self._do("update", batch)
         return metrics
 
     async def weights(self) -> Any:
-        (reference,) = await self._actor.boxed_weights.remote()
+        (reference,) = await self._do("boxed_weights")
         return reference
 
     async def save(self, folder: Path, extra: dict[str, JsonValue]) -> None:
-        await self._actor.save.remote(folder, extra)
+        await self._do("save", folder, extra)
 
     async def load(self, folder: Path) -> dict[str, JsonValue]:
-        extra: dict[str, JsonValue] = await self._actor.load.remote(folder)
+        extra: dict[str, JsonValue] = await self._do("load", folder)
         return extra
+
+    async def _do(self, method: str, *arguments: Any) -> Any:
+        result = await self._actor.do.remote(method, *arguments)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     async def close(self) -> None:
         import ray

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from rollouts import ADAPTER, BATCH, VOCAB, learner, llama
+from safetensors import SafetensorError
 
 from simarena.arena.errors import RunFolderError
 from simarena.training import checkpoints
@@ -85,9 +86,21 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, tokenizer: Any) -> None:
         checkpoints.load(low_rank, learner(seed=9, adapter=ADAPTER))
     with pytest.raises(RunFolderError, match="cannot be resumed"):
         checkpoints.load(tmp_path / "nowhere", learner())
+    (low_rank / "trainer/optimiser.safetensors").write_bytes(b"torn")
+    with pytest.raises(RunFolderError, match="cannot be resumed"):
+        checkpoints.load(low_rank, learner(adapter=ADAPTER))
     (full / "trainer/state.json").write_text("{")
     with pytest.raises(RunFolderError, match="cannot be resumed"):
         checkpoints.load(full, learner())
+
+
+def test_a_disk_that_fills_up_is_said(tmp_path: Path, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(RunFolderError, match=r"cannot write checkpoint .*No space left"):
+        checkpoints.save(tmp_path, learner(), tokenizer, {})
 
 
 def test_saving_leaves_the_learner_as_it_was(tmp_path: Path, tokenizer: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from simarena.arena.errors import UsageError
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
 from simarena.training import events, recipe_file
@@ -86,7 +87,10 @@ def steps_to(rows: Rows, target: float) -> int | None:
 
 async def _finished(recipe: Recipe, path: Path, emit: Emit) -> RunFolder:
     there = (path / "run.json").exists()
-    if there and "after" in RunFolder.open(path).facts():
+    facts = RunFolder.open(path).facts() if there else {}
+    if there and facts["recipe"] != recipe.model_dump(mode="json"):
+        raise UsageError(f"{path} holds a run with other settings: give --out another folder, or delete it")
+    if "after" in facts:
         emit(events.Note(text=f"{path.name} is there already"))
         return RunFolder.open(path)
     folder = RunFolder.resume(path) if there else RunFolder.create(path)

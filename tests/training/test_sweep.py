@@ -1,11 +1,13 @@
 """Sweeps: what is read off finished runs."""
 
 import math
+from pathlib import Path
 
 import pytest
 
-from simarena.arena.errors import UnknownName
-from simarena.training.sweep import Arm, Curve, recipes, steps_to
+from simarena.arena.errors import UnknownName, UsageError
+from simarena.arena.record import RunFolder
+from simarena.training.sweep import Arm, Curve, recipes, run_arm, steps_to
 
 
 def test_the_first_step_at_the_target_counts() -> None:
@@ -32,3 +34,17 @@ def test_arms_differ_in_one_key_and_their_seeds() -> None:
     assert trajectory[0].model_copy(update=same) == returns[0]
     with pytest.raises(UnknownName):
         recipes("service-desk-tiny", [], "credits.rule", ["returns"], 1)
+
+
+async def test_a_finished_run_counts_only_for_its_own_recipe(tmp_path: Path) -> None:
+    ((recipe,),) = recipes("service-desk-tiny", [], "credit.rule", ["returns"], 1)
+    folder = RunFolder.create(tmp_path / "returns-seed0")
+    ends = {"before": {"success": 0.2}, "after": {"success": 0.8}, "seconds": 9.0}
+    folder.describe({"seed": 0, "recipe": recipe.model_dump(mode="json"), **ends})
+    folder.metric({"step": 20, "eval/success": 0.8})
+    folder.close()
+    arm = await run_arm([recipe], "returns", tmp_path, 0.7, lambda _: None)
+    assert arm.curves == (Curve(seed=0, before=0.2, after=0.8, steps_to_target=20, seconds=9.0),)
+    shorter = recipe.model_copy(update={"steps": 40})
+    with pytest.raises(UsageError, match="returns-seed0 holds a run with other settings"):
+        await run_arm([shorter], "returns", tmp_path, 0.7, lambda _: None)

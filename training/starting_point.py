@@ -7,6 +7,7 @@ The cache key covers the demonstrations themselves, so a change of rules, people
 import asyncio
 import hashlib
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,12 +54,19 @@ async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], Non
     name = f"clone-{_key(RECIPE_OF_CLONES, base.name, settings, digests)}"
     loop = asyncio.get_running_loop()
 
+    left = threading.Event()
+
     def progress(step: int, total: int, loss: float) -> None:
+        if left.is_set():
+            raise InterruptedError("cloning was cancelled")
         loop.call_soon_threadsafe(emit, events.Cloning(step=step, total=total, loss=loss))
 
-    return await asyncio.to_thread(
-        cache.once, name, lambda folder: cloning.imitate(recipe, episodes, base, folder, progress)
-    )
+    try:
+        return await asyncio.to_thread(
+            cache.once, name, lambda folder: cloning.imitate(recipe, episodes, base, folder, progress)
+        )
+    finally:  # a thread cannot be cancelled: without this, Ctrl-C would wait for the last step
+        left.set()
 
 
 def _key(*parts: object) -> str:

@@ -170,7 +170,7 @@ class Recipe(Frozen):
     bus: str | None = None
     """`memory://`, `auto`, or a Redis URL; left out: what suits the backend."""
     threads: int = Field(default=1, gt=0)
-    """Torch threads of each process that computes; two on two busy cores are slower than one."""
+    """Torch threads of the trainer, engines have one; two on two busy cores are slower than one."""
     steps: int = Field(default=100, gt=0)
     """Optimiser steps."""
     scenario: ScenarioChoice

@@ -3,13 +3,10 @@
 Producer: the run loop. Consumers: the command line, the screens, the run folder. Plain data, no torch.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from simarena.arena.messages import Frozen
-
-Split = Literal["train", "heldout"]
+from simarena.simulators.splits import Split
 
 
 class Rate(Frozen):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 
 from simarena.agents import cache
@@ -21,7 +21,6 @@ PACKAGES = (
 )  # fmt: skip
 """What the demo needs."""
 EXTRAS = {
-    "vllm": "pip install 'simarena[vllm]'  (needs a GPU)",
     "tensorboard": "pip install 'simarena[tensorboard]'",
     "wandb": "pip install 'simarena[wandb]'",
 }
@@ -92,11 +91,10 @@ def _engine() -> Iterator[Finding]:
     except (ImportError, OSError) as error:
         yield Finding("engine", "torch", "", f"make setup  (importing torch failed: {error})")
         return
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    yield Finding("engine", "used by recipes", f"transformers on {gpu or 'cpu'}")
+    yield Finding("engine", "used by recipes", "transformers on cpu")
     yield Finding("engine", "cpu", f"{torch.backends.cpu.get_cpu_capability()}, computes in {cpu_dtype()}")
-    if gpu and util.find_spec("vllm"):
-        yield Finding("engine", "also available", "vllm", needed=False)
+    if torch.cuda.is_available():
+        yield Finding("engine", "gpu", f"{torch.cuda.get_device_name()}, not used by recipes yet", needed=False)
 
 
 def cpu_dtype() -> str:

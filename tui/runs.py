@@ -73,7 +73,7 @@ def sizes(run: RunFolder) -> dict[str, int]:
 
 def episodes(run: RunFolder, batch: str) -> list[Episode]:
     """The episodes of one batch. Raises UsageError if there is no such batch, RunFolderError if it is damaged."""
-    return [_episode(run, batch, line) for line in _lines(run, batch)]
+    return list(run.episodes(batch))
 
 
 def find(run: RunFolder, episode: str, batch: str | None = None) -> Episode:

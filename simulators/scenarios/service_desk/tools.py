@@ -21,7 +21,6 @@ TOOLS = (
     Tool(name="change", description="change the day of the trip.", parameters={"day": _WORD}),
     Tool(name="refund", description="refund the trip.", parameters={}),
 )
-WRITES = frozenset({"book", "change", "refund"})
 _PARAMETERS = {tool.name: tuple(tool.parameters) for tool in TOOLS}
 
 WORDING = {

@@ -10,7 +10,7 @@ Knows how the parts are wired; knows nothing of what they do.
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from simarena.arena.backends import Backend
 from simarena.arena.bus import Bus, connect
 from simarena.arena.conductor import Conductor, Job
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import UsageError
+from simarena.arena.errors import BusError, UsageError
 from simarena.arena.faults import Faults, FaultyBus, crash_hosts
 from simarena.arena.host import AgentHost
 from simarena.arena.messages import Limits
@@ -64,6 +64,7 @@ class SimulatorArena:
         self._backend: Backend | None = None
         self._conductor: Conductor | None = None
         self._guests: list[asyncio.Task[None]] = []
+        self._guest_hosts: list[tuple[str, str]] = []
 
     async def __aenter__(self) -> "SimulatorArena":
         self._bus = await connect(self._bus_url)
@@ -88,6 +89,7 @@ class SimulatorArena:
         async with AsyncExitStack() as last:  # what comes later is done even if what comes before fails
             if self._bus is not None:
                 last.push_async_callback(self._bus.close)
+                last.push_async_callback(self._sweep, self._bus)
             if self._backend is not None:
                 last.push_async_callback(self._backend.stop)
             if self._conductor is not None:
@@ -95,6 +97,15 @@ class SimulatorArena:
             for guest in self._guests:
                 guest.cancel()
             await asyncio.gather(*self._guests, return_exceptions=True)
+
+    async def _sweep(self, bus: Bus) -> None:
+        """Forget what the hosts read: on a server that outlives the run it would stay for ever."""
+        hosts = [*(self._backend.hosts() if self._backend is not None else ()), *self._guest_hosts]
+        keys = {wire.hosts(self.run, lane) for lane, _ in hosts}
+        for key in (wire.work, wire.heartbeat):
+            keys |= {key(self.run, lane, replica) for lane, replica in hosts}
+        with suppress(BusError):
+            await bus.delete(sorted(keys))
 
     @property
     def bus(self) -> Bus:
@@ -140,6 +151,7 @@ class SimulatorArena:
 
     async def host(self, lane: str, engine: Engine | None = None) -> None:
         """Serve a lane from this process, such as `human`, beside the backend's hosts."""
+        self._guest_hosts.append((lane, "here"))
         await self.bus.put(wire.hosts(self.run, lane), "here")
         guest = AgentHost(self.bus, self.run, lane, "here", engine=engine)
         self._guests.append(asyncio.create_task(guest.serve(), name=f"host {lane}/here"))

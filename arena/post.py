@@ -5,6 +5,7 @@ is full or away is waited for. Knows envelopes and streams, not what a turn mean
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -41,14 +42,21 @@ class Post:
         self._inbox = wire.replies(run, conductor)
         self._waiting: dict[_Key, asyncio.Future[wire.TurnReply]] = {}
         self._reader: asyncio.Task[None] | None = None
+        self._open: set[str] = set()
+        """Conversations on the bus that will not be forgotten by themselves yet."""
 
     async def start(self) -> None:
         self._reader = asyncio.create_task(self._listen(), name="post")
 
     async def stop(self) -> None:
+        """Stop listening, and let the bus forget everything that this conductor wrote."""
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
+        with contextlib.suppress(BusError):
+            await self._bus.delete([self._inbox])
+            streams = [wire.conversation(self._run, episode) for episode in sorted(self._open)]
+            await self._bus.expire([wire.pointers(self._run), *streams], KEPT_SECONDS)
 
     async def ask(self, spec: AgentSpec, seen: Observation, limits: Limits) -> tuple[wire.TurnReply, int]:
         """The reply to this observation and how often it was asked for.
@@ -93,6 +101,7 @@ class Post:
 
     async def open_conversation(self, episode: str) -> None:
         """Clear what an earlier playing of the same id left on the bus: this one is its only writer."""
+        self._open.add(episode)
         await self._patiently(lambda: self._bus.delete([wire.conversation(self._run, episode)]))
 
     async def publish(self, messages: Sequence[Message], after: asyncio.Task[None] | None) -> None:
@@ -118,6 +127,7 @@ class Post:
             self._point(pointer),
             self._patiently(lambda: self._bus.expire([stream], KEPT_SECONDS)),
         )
+        self._open.discard(episode.id)
 
     async def _append(self, stream: str, message: Message) -> None:
         payload = message.model_dump_json().encode()

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from toys import Counting
 
+from simarena.arena import arena as arena_module
 from simarena.arena import wire
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.backends.inproc import InprocBackend
-from simarena.arena.bus.memory import MemoryBus
+from simarena.arena.bus.memory import MemoryBus, MemoryStore
 from simarena.arena.clock import run_virtual
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import BusUnavailable, ScenarioError, UsageError
 from simarena.arena.messages import Limits, Message
+from simarena.arena.post import KEPT_SECONDS
 from simarena.arena.protocols import Step
 from simarena.arena.specs import AgentSpec
 
@@ -170,6 +172,30 @@ def test_where_one_of_two_movers_fails_nobody_waits_for_the_other() -> None:
     episodes, asking = run_virtual(ended())
     assert episodes[0].ending == "simulator_fault"
     assert asking == []
+
+
+def test_a_closed_arena_leaves_a_server_as_it_found_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+
+    async def shared(_: str) -> MemoryBus:
+        return MemoryBus(store)
+
+    monkeypatch.setattr(arena_module, "connect", shared)
+    slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 5.0})}
+
+    async def left() -> set[str]:
+        async with SimulatorArena(people=2) as arena:
+            await arena.host("human")
+            assert [e.success async for e in arena.play(Counting(), deals=[0])] == [True]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(7):
+                    async with contextlib.aclosing(arena.play(Counting(), deals=[1], seats=slow)) as playing:
+                        await anext(playing)
+        await asyncio.sleep(KEPT_SECONDS)
+        store.sweep(asyncio.get_running_loop().time())
+        return {*store.streams, *store.keys}
+
+    assert run_virtual(left()) == set()
 
 
 def test_a_backend_that_will_not_stop_leaves_no_bus_open(monkeypatch: pytest.MonkeyPatch) -> None:

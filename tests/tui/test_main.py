@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-COMMANDS = ["train", "play", "eval", "replay", "list", "doctor", "bench bus", "bench rollout"]
+COMMANDS = ["train", "play", "eval", "replay", "list", "doctor", "compare", "bench bus", "bench rollout"]
 HEAVY = ("torch", "ray", "transformers", "textual", "vllm", "redis")
 
 

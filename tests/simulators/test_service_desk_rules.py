@@ -37,7 +37,7 @@ def test_tools_do_what_they_say():
         Desk(DATABASE), tool("lookup", account="Maple"), tool("verify", code=42), tool("change", day="friday")
     )
     assert looked.text == "trip to rome, fixed fare."
-    assert matched.text == "match."
+    assert matched.text == "match, fixed fare."
     assert (moved.text, moved.fact, moved.violation) == ("changed, number 15.", "15", None)
     assert moved.desk.database.account("maple").trip == Trip("rome", "friday", "fixed", "15")
     assert DATABASE.account("maple").trip.day == "monday"

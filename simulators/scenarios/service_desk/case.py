@@ -100,7 +100,7 @@ def _note_result(case: Case, result: ToolResult, asked: dict[str, str]) -> None:
         case.refundable = "flexible" in text or "cancelled" in text
     elif result.name == "verify":
         case.untried = False
-        case.verified = text == "match."
+        case.verified = text.startswith("match")
         case.mismatches += not case.verified
     else:
         case.done, case.done_day = True, asked.get("day", "")

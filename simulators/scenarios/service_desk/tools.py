@@ -28,7 +28,7 @@ WORDING = {
     "cancelled": "trip to {city}, {fare} fare, cancelled.",
     "refunded": "trip to {city}, refunded.",
     "no trip": "account without a trip.",
-    "match": "match.",
+    "match": "match, {standing}.",
     "no match": "no match.",
     "booked": "booked, number {fact}.",
     "changed": "changed, number {fact}.",
@@ -115,7 +115,15 @@ def _lookup(desk: Desk, name: str) -> Result:
 def _verify(desk: Desk, account: Account, code: str) -> Result:
     if code != account.code:
         return _answer(desk, "no match")
-    return _answer(replace(desk, verified=desk.verified | {account.name}), "match")
+    # Says again what decides a refund, so that the deciding fact stands beside the decision.
+    desk = replace(desk, verified=desk.verified | {account.name})
+    return _answer(desk, "match", standing=_standing(account.trip))
+
+
+def _standing(trip: Trip | None) -> str:
+    if trip is None:
+        return "no trip"
+    return f"{trip.fare} fare" if trip.status == "active" else trip.status
 
 
 def _write(desk: Desk, account: Account, tool: str, arguments: Mapping[str, str]) -> Result:

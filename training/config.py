@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
+from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
 from simarena.arena.specs import table
@@ -168,7 +169,7 @@ class Recipe(Frozen):
     seed: int = 0
     backend: Literal["inproc", "ray"] = "ray"
     bus: str | None = None
-    """`memory://`, `auto`, or a Redis URL; left out: what suits the backend."""
+    """`memory://`, `auto`, or a Redis URL without a password; left out: what suits the backend."""
     threads: int = Field(default=1, gt=0)
     """Torch threads of the trainer, engines have one; two on two busy cores are slower than one."""
     steps: int = Field(default=100, gt=0)
@@ -203,6 +204,11 @@ class Recipe(Frozen):
 
     @model_validator(mode="after")
     def _agree(self) -> "Recipe":
+        if self.bus and redact(self.bus) != self.bus:
+            raise ValueError(
+                "bus holds a password, which run.json would keep: "
+                "set SIMARENA_REDIS_URL to that URL and bus to 'auto'"
+            )
         if not self.learners:
             raise ValueError(f'seats: nobody learns: write <seat> = "{LEARNER}" for one of them')
         return self

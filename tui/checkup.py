@@ -107,7 +107,7 @@ def cpu_dtype() -> str:
 
 async def _bus() -> AsyncIterator[Finding]:
     from simarena.arena.bus import connect
-    from simarena.arena.bus.address import redact
+    from simarena.arena.bus.redaction import redact
 
     given = os.environ.get("SIMARENA_REDIS_URL", "")
     name = "SIMARENA_REDIS_URL" if given else "embedded server"

@@ -1,29 +1,15 @@
-"""Addresses of servers: how a bus URL is read, and how it is shown without its password.
+"""Addresses of servers: how a bus URL is read, and what a refusal of the server behind it means. Opens nothing."""
 
-Knows the forms of URLs and what a refusal means; opens nothing.
-"""
-
-import re
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from redis import exceptions
 from redis.asyncio.connection import parse_url
 
+from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import BusError, BusFull, BusUnavailable, UsageError
 
 FORMS = "memory://, auto, redis://host:port/0, rediss://user:password@host:port/0 or unix:///path/to/socket"
-_SECRETS = {"password", "ssl_password"}
-
-
-def redact(url: str) -> str:
-    """The URL as it may be shown: no password, and no query that may hold one."""
-    head, _, query = url.partition("?")
-    if "@" in query:  # the `?` is one that the password should have percent-encoded
-        return f"{head.partition('://')[0]}://***"
-    shown = re.sub(r"//.*@", "//***@", head) if "@" in head else head
-    secret = any(name in _SECRETS for name, _ in parse_qsl(query))
-    return f"{shown}?***" if secret else f"{shown}?{query}" if query else shown
 
 
 def options(url: str) -> dict[str, Any]:

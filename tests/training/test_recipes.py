@@ -144,3 +144,11 @@ def test_recipes_load_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("bus", ["redis://:hush@host:1/0", "unix:///x.sock?password=hush", "redis://:a?hush@host"])
+def test_a_password_is_neither_kept_nor_shown(bus: str) -> None:
+    with pytest.raises(UsageError, match="set SIMARENA_REDIS_URL") as refused:
+        load("service-desk-tiny", [f"bus={bus}"])
+    assert "hush" not in str(refused.value)
+    assert load("service-desk-tiny", ["bus=redis://host:1/0"]).bus == "redis://host:1/0"

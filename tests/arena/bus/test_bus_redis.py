@@ -11,7 +11,8 @@ import pytest
 from worlds import World
 
 from simarena.arena.bus import connect, redis
-from simarena.arena.bus.address import options, redact
+from simarena.arena.bus.address import options
+from simarena.arena.bus.redaction import redact
 from simarena.arena.bus.server import EmbeddedServer
 from simarena.arena.errors import BusError, BusFull, BusUnavailable, UsageError
 

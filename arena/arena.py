@@ -25,6 +25,7 @@ from simarena.arena.errors import BusError, UsageError
 from simarena.arena.faults import Faults, FaultyBus, crash_hosts
 from simarena.arena.host import AgentHost
 from simarena.arena.messages import Limits
+from simarena.arena.post import FORGOTTEN_SECONDS
 from simarena.arena.protocols import Engine, Scenario
 from simarena.arena.specs import AgentSpec, EngineSpec, build_scenario
 
@@ -105,7 +106,7 @@ class SimulatorArena:
         for key in (wire.work, wire.heartbeat):
             keys |= {key(self.run, lane, replica) for lane, replica in hosts}
         with suppress(BusError):
-            await bus.delete(sorted(keys))
+            await bus.expire(sorted(keys), FORGOTTEN_SECONDS)
 
     @property
     def bus(self) -> Bus:

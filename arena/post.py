@@ -31,6 +31,10 @@ KEPT_POINTERS = 10_000
 KEPT_SECONDS = 60.0
 """Seconds a finished conversation stays on the bus; the run folder is the record."""
 
+FORGOTTEN_SECONDS = 5.0
+"""Seconds after which streams that nobody reads any more are gone. Deleting one at once would make a read that is
+still blocked on it make it anew."""
+
 _Key = tuple[str, int, str]
 
 
@@ -54,7 +58,7 @@ class Post:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
         with contextlib.suppress(BusError):
-            await self._bus.delete([self._inbox])
+            await self._bus.expire([self._inbox], FORGOTTEN_SECONDS)
             streams = [wire.conversation(self._run, episode) for episode in sorted(self._open)]
             await self._bus.expire([wire.pointers(self._run), *streams], KEPT_SECONDS)
 

@@ -75,6 +75,13 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+def test_the_trainer_scores_what_the_engine_sampled(straight: Path) -> None:
+    """The ratio of a fresh token is 1 by construction; this is what would show that it had to be forced."""
+    gaps = [row["mismatch/max"] for row in RunFolder.open(straight).metrics() if "mismatch/max" in row]
+    assert len(gaps) == 8
+    assert max(gaps) < 1e-5
+
+
 def kill_when(process: "subprocess.Popen[bytes]", run: Path, step: int) -> None:
     """SIGKILL once this step is in the metrics: the run is then inside the next one, or saving this one."""
     metrics = run / "metrics.jsonl"

@@ -6,7 +6,6 @@ scenario; an agent is a pure function of the request, so any host can go on with
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
 from simarena.arena import wire
@@ -15,7 +14,7 @@ from simarena.arena.errors import BusError, PayloadTooLarge, SimArenaError
 from simarena.arena.lanes import GRACE, HEARTBEAT
 from simarena.arena.messages import Action
 from simarena.arena.protocols import Agent, Engine
-from simarena.arena.specs import PEOPLE, AgentSpec, build_agent
+from simarena.arena.specs import PEOPLE, build_agent
 
 DELIVERIES = 5
 """Times one request is handed to hosts before it goes to the dead letters."""
@@ -24,22 +23,11 @@ DELIVERIES = 5
 class AgentHost:
     """One replica of a lane."""
 
-    def __init__(
-        self,
-        bus: Bus,
-        run: str,
-        lane: str,
-        replica: str,
-        *,
-        engine: Engine | None = None,
-        build: Callable[[AgentSpec, Engine | None], Agent] = build_agent,
-    ) -> None:
+    def __init__(self, bus: Bus, run: str, lane: str, replica: str, *, engine: Engine | None = None) -> None:
         self._bus, self._run, self._lane, self._replica = bus, run, lane, replica
-        self._engine, self._build = engine, build
+        self._engine = engine
         self._agents: dict[str, Agent] = {}
         self._acting: dict[tuple[str, int, str], asyncio.Task[None]] = {}
-        self.turns = 0
-        """Turns answered so far."""
 
     async def serve(self) -> None:
         """Serve until cancelled. Starts with what an earlier life of this replica left pending."""
@@ -91,7 +79,6 @@ class AgentHost:
         if request is not None:
             reply = await self._act(request)
             await self._forever(lambda: self._reply(request.reply_to, reply))
-            self.turns += 1
         await self._ack(stream, delivery)
 
     async def _reply(self, stream: str, reply: wire.TurnReply) -> None:
@@ -106,13 +93,12 @@ class AgentHost:
         await self._forever(lambda: self._bus.ack(stream, wire.GROUP, [delivery]))
 
     async def _act(self, request: wire.TurnRequest) -> wire.TurnReply:
-        began = time.monotonic()
         action: Action | None = None
         fault = ""
         try:
             name = request.spec.model_dump_json()
             if (agent := self._agents.get(name)) is None:
-                agent = self._agents[name] = self._build(request.spec, self._engine)
+                agent = self._agents[name] = build_agent(request.spec, self._engine)
             acted: object = await agent.act(request.observation)
             if isinstance(acted, Action):
                 action = acted
@@ -130,7 +116,6 @@ class AgentHost:
             action=action,
             fault=fault,
             kind="simulator" if self._lane == PEOPLE else "agent",
-            seconds=time.monotonic() - began,
         )
 
     async def _heartbeat(self) -> None:

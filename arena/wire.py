@@ -75,8 +75,6 @@ class TurnReply(Frozen):
     fault: str = ""
     """One line on why there is no action."""
     kind: FaultKind = "agent"
-    seconds: float = 0.0
-    """Wall time the host spent on it."""
 
 
 class Pointer(Frozen):

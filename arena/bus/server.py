@@ -27,9 +27,13 @@ class EmbeddedServer:
     """A running server. Stop it, or let this process end."""
 
     def __init__(self, binary: Path) -> None:
-        self._folder = _private_folder()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (stop closes it)
-        self._process = _launch(binary, self._folder, self._log)
+        self._folder = _private_folder()
+        try:
+            self._process = _launch(binary, self._folder, self._log)
+        except OSError:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
         self.url = f"unix://{self._folder / 'bus.sock'}"
 
     @classmethod

@@ -135,6 +135,8 @@ class SimulatorArena:
         episodes. Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
         """
         assert self._conductor is not None, "the arena is not open: use `async with`"
+        if group < 1 or concurrency < 1:
+            raise UsageError(f"group = {group} and concurrency = {concurrency}: both must be at least 1")
         options = dict(options or {})
         rules = build_scenario(scenario, options) if isinstance(scenario, str) else scenario
         cast = cast_seats(rules, seats or {})

@@ -316,6 +316,24 @@ def test_unknown_seats_and_empty_ones_are_said() -> None:
         virtual(play(1, scenario=Empty()))
 
 
+@pytest.mark.parametrize("nothing", [{"group": 0}, {"concurrency": 0}])
+def test_a_play_of_nothing_is_refused(nothing: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="both must be at least 1"):
+        virtual(play(1, **nothing))
+
+
+def test_cancelling_ends_every_conversation_at_its_next_turn() -> None:
+    async def cancelled() -> list[Episode]:
+        slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 5.0})}
+        async with SimulatorArena() as arena:
+            asyncio.get_running_loop().call_later(7, arena.cancel)
+            return [e async for e in arena.play(Counting(), deals=range(3), seats=slow, concurrency=2)]
+
+    played = virtual(cancelled())
+    assert [(e.ending, e.outcome) for e in played] == [("cancelled", {})] * 3
+    assert sorted(len(e.turns) for e in played) == [0, 3, 3]
+
+
 def test_a_lane_without_hosts_is_a_fault_that_names_it() -> None:
     (played,) = virtual(play(1, seats={"b": AgentSpec.of_remote("bob")}, limits=Limits(turn_seconds=5)))
     assert played.ending == "agent_fault"

@@ -140,6 +140,7 @@ class SimulatorArena:
         options = dict(options or {})
         rules = build_scenario(scenario, options) if isinstance(scenario, str) else scenario
         cast = cast_seats(rules, seats or {})
+        self._require_policies(cast)
         jobs = (
             Job(f"{prefix}/{deal}/{member}", rules, options, cast, deal, member, self.seed, self.limits)
             for deal in deals
@@ -147,6 +148,16 @@ class SimulatorArena:
         )
         async for episode in _pooled(self._conductor, jobs, concurrency):
             yield episode
+
+    def _require_policies(self, cast: Mapping[str, AgentSpec]) -> None:
+        """Refuse a policy that nobody here serves: its seat would be waited for in vain."""
+        served = {*self._policies, *(lane.removeprefix("policy.") for lane, _ in self._guest_hosts)}
+        for seat, spec in cast.items():
+            if spec.policy is not None and spec.policy not in served:
+                raise UsageError(
+                    f"seat {seat!r} is played by policy {spec.policy!r}, which this arena does not serve: "
+                    f"give an engine for it in `policies` (it has {sorted(self._policies)})"
+                )
 
     async def publish(self, policy: str, version: int, weights: Any) -> None:
         """Give a policy new weights; every turn asked for afterwards is played by this version."""

@@ -8,8 +8,9 @@ import asyncio
 
 from simarena.arena import wire
 from simarena.arena.bus import Bus
-from simarena.arena.errors import AgentFault, BusError
+from simarena.arena.errors import AgentFault, BusError, EnvironmentFault
 from simarena.arena.seeds import derive
+from simarena.arena.specs import PEOPLE
 
 HEARTBEAT = 0.5
 """Seconds between signs of life."""
@@ -38,7 +39,10 @@ class Lanes:
         return self._live[lane]
 
     async def pick(self, lane: str, episode: str, seat: str, patience: float) -> str:
-        """The replica for this seat; waits up to `patience` seconds for one, then raises AgentFault."""
+        """The replica for this seat; waits up to `patience` seconds for one.
+
+        Then raises AgentFault for a guest's lane, EnvironmentFault for one that the run itself must keep alive.
+        """
         deadline = asyncio.get_running_loop().time() + patience
         while True:
             try:
@@ -48,5 +52,7 @@ class Lanes:
             if live:
                 return max(live, key=lambda replica: derive(replica, episode, seat))
             if asyncio.get_running_loop().time() >= deadline:
-                raise AgentFault(f"no host serves lane {lane!r}: start one, or check its log") from None
+                ours = lane == PEOPLE or lane.startswith("policy.")
+                fault = EnvironmentFault if ours else AgentFault
+                raise fault(f"no host serves lane {lane!r}: start one, or check its log")
             await asyncio.sleep(HEARTBEAT / 5)

@@ -334,10 +334,21 @@ def test_cancelling_ends_every_conversation_at_its_next_turn() -> None:
     assert sorted(len(e.turns) for e in played) == [0, 3, 3]
 
 
+def test_a_policy_that_nobody_serves_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match=r"seat 'b' is played by policy 'star', which this arena does not serve"):
+        virtual(play(1, seats={"b": AgentSpec.of_policy("star")}))
+
+
 def test_a_lane_without_hosts_is_a_fault_that_names_it() -> None:
     (played,) = virtual(play(1, seats={"b": AgentSpec.of_remote("bob")}, limits=Limits(turn_seconds=5)))
     assert played.ending == "agent_fault"
     assert "no host serves lane 'remote.bob'" in played.fault
+
+
+def test_hosts_of_the_run_that_die_are_nobodys_fault_but_the_harness() -> None:
+    (played,) = virtual(play(1, people=0, limits=Limits(turn_seconds=5)))
+    assert played.ending == "environment_fault"
+    assert "no host serves lane 'people'" in played.fault
 
 
 def test_every_message_is_on_the_conversations_stream() -> None:

@@ -182,7 +182,9 @@ def _is_control(text: str) -> bool:
 
 
 def _unused(bodies: Iterable[str]) -> tuple[str, str]:
-    """Two characters that occur in none of these texts."""
+    """Two characters that occur in none of these texts. Raises UsageError if those set aside for it all do."""
     taken = set().union(*map(set, bodies))
-    free = (chr(point) for point in _PRIVATE if chr(point) not in taken)
-    return next(free), next(free)
+    free = [chr(point) for point in itertools.islice((p for p in _PRIVATE if chr(p) not in taken), 2)]
+    if len(free) < 2:
+        raise UsageError("this chat uses up all of Unicode's private-use characters: it cannot be rendered safely")
+    return free[0], free[1]

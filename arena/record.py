@@ -86,7 +86,10 @@ class RunFolder:
         """All complete lines of metrics.jsonl."""
         path = self.path / "metrics.jsonl"
         lines = path.read_text().split("\n")[:-1] if path.exists() else []
-        return [json.loads(line) for line in lines]
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise RunFolderError(f"{path} is damaged: {error}; restore it or remove the broken line") from None
 
     def rewind(self, step: int) -> None:
         """Forget metrics after this step: a resume writes them again."""

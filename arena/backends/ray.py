@@ -89,9 +89,13 @@ class HostActor:
             self._serving.cancel()
 
     async def ready(self) -> SimArenaError | None:
-        """Builds the engine; what we raise on purpose is returned, since Ray would print it as a crash."""
+        """Builds the engine and tries the bus, which the host may reach from another machine.
+
+        What we raise on purpose is returned, since Ray would print it as a crash.
+        """
         try:
             self._build()
+            await (await connect(self._where[0])).close()
         except SimArenaError as error:
             return error
         return None

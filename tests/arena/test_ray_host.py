@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simarena.arena.backends.ray import HostActor
+from simarena.arena.errors import BusUnavailable
 from simarena.arena.specs import EngineSpec
 
 
@@ -39,3 +40,9 @@ async def test_weights_may_come_before_a_restarted_host_serves() -> None:
     assert await actor.ready() is None
     assert actor._engine is not None
     assert actor._engine.version == 3
+
+
+async def test_a_host_that_cannot_reach_the_bus_says_so_before_it_serves() -> None:
+    error = await HostActor("unix:///no/such.sock", "r", "people", "0", "").ready()
+    assert isinstance(error, BusUnavailable)
+    assert "unix:///no/such.sock" in str(error)

@@ -101,6 +101,12 @@ def test_metrics_survive_a_torn_line_and_rewind(folder: RunFolder) -> None:
     assert folder.metrics() == [{"step": 0}, {"step": 1}, {"step": 2}, {"step": 3, "again": True}]
 
 
+def test_damaged_metrics_are_named(folder: RunFolder) -> None:
+    (folder.path / "metrics.jsonl").write_text('{"step": 0}\nnonsense\n{"step": 1}\n')
+    with pytest.raises(RunFolderError, match=r"metrics\.jsonl is damaged"):
+        folder.metrics()
+
+
 def test_a_folder_is_never_overwritten(folder: RunFolder) -> None:
     folder.close()
     with pytest.raises(UsageError, match="--resume"):

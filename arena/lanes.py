@@ -38,12 +38,11 @@ class Lanes:
         self._live[lane] = tuple(name for name, sign in zip(replicas, signs, strict=True) if sign is not None)
         return self._live[lane]
 
-    async def pick(self, lane: str, episode: str, seat: str, patience: float) -> str:
-        """The replica for this seat; waits up to `patience` seconds for one.
+    async def pick(self, lane: str, episode: str, seat: str, deadline: float) -> str:
+        """The replica for this seat; waits for one until `deadline` on the loop's clock.
 
         Then raises AgentFault for a guest's lane, EnvironmentFault for one that the run itself must keep alive.
         """
-        deadline = asyncio.get_running_loop().time() + patience
         while True:
             try:
                 live = await self.live(lane)

@@ -70,11 +70,12 @@ class Post:
         conversation that has outgrown what the bus carries.
         """
         key = (seen.episode, seen.turn, seen.seat)
-        future = self._waiting[key] = asyncio.get_running_loop().create_future()
-        patience = limits.turn_seconds / limits.attempts
+        loop = asyncio.get_running_loop()
+        future = self._waiting[key] = loop.create_future()
+        patience, deadline = limits.turn_seconds / limits.attempts, loop.time() + limits.turn_seconds
         try:
             for attempt in range(limits.attempts):
-                replica = await self._lanes.pick(spec.lane, seen.episode, seen.seat, limits.turn_seconds)
+                replica = await self._lanes.pick(spec.lane, seen.episode, seen.seat, deadline)
                 request = wire.TurnRequest(
                     episode=seen.episode,
                     turn=seen.turn,

@@ -215,6 +215,20 @@ def test_a_backend_that_will_not_stop_leaves_no_bus_open(monkeypatch: pytest.Mon
         run_virtual(used_after())
 
 
+def test_a_turn_has_one_deadline_also_when_its_host_dies_under_it() -> None:
+    async def waited() -> tuple[list[Episode], float]:
+        seats = {"a": AgentSpec(agent="toys:Silent", lane="human")}
+        async with SimulatorArena(limits=Limits(turn_seconds=30)) as arena:
+            await arena.host("human")
+            asyncio.get_running_loop().call_later(5, arena._guests[0].cancel)
+            episodes = [e async for e in arena.play(Counting(), deals=[0], seats=seats)]
+            return episodes, asyncio.get_running_loop().time()
+
+    episodes, seconds = run_virtual(waited())
+    assert "no host serves lane 'human'" in episodes[0].fault
+    assert 30 <= seconds < 31
+
+
 def test_an_episode_has_a_deadline() -> None:
     slow = {"a": AgentSpec(agent="toys:Counter", options={"delay": 40.0})}
     (played,) = virtual(play(1, seats=slow, rules={"turns": 100}, limits=Limits(episode_seconds=100)))

@@ -83,9 +83,8 @@ class Lesson:
         settled: dict[str, tuple[Fate, str]] = {}
         for group, why in self._judged():
             for episode, fate in fates(group, why).items():
-                if settled.get(episode, fate)[0] != "trained":
+                if episode not in settled or fate[0] == "trained":
                     settled[episode] = fate
-                settled.setdefault(episode, fate)
         for episode in sorted(settled):
             self._ledger.settle(episode, *settled[episode])
 

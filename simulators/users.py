@@ -19,7 +19,7 @@ from simarena.simulators.phrasebook import Phrasebook, phrasebook
 
 PATIENCE = 3
 """Replies in a row that answer nothing before it leaves annoyed."""
-SMALL_TALK = 0.7
+SMALL_TALK = 0.5
 """Share of a chatty person's lines that carry small talk."""
 
 

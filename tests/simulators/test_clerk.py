@@ -158,4 +158,4 @@ def test_transcripts_of_personas_differ(games):
     for played in games["train", "expert"]:
         lengths[played.labels["persona"]] += [len(words(text)) for text in played.said("user")]
     mean = {name: sum(counts) / len(counts) for name, counts in lengths.items()}
-    assert mean["terse"] < 0.75 * mean["cooperative"] < mean["cooperative"] < 0.8 * mean["chatty"], mean
+    assert mean["terse"] < 0.75 * mean["cooperative"] < mean["cooperative"] < 0.9 * mean["chatty"], mean

@@ -94,8 +94,8 @@ class Episode(Frozen):
 
     @property
     def success(self) -> bool:
-        """Finished with every check passed."""
-        return self.ending == "finished" and all(self.checks.values())
+        """Finished with every check passed, and at least one to pass."""
+        return self.ending == "finished" and bool(self.checks) and all(self.checks.values())
 
     def turns_of(self, seat: str) -> tuple[Turn, ...]:
         return tuple(turn for turn in self.turns if turn.seat == seat)

@@ -13,6 +13,7 @@ from simarena.agents import models
 from simarena.agents.demonstrator import POLICY
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
+from simarena.arena.errors import SimArenaError
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec
 from simarena.training.config import OptimiserOptions, Recipe
@@ -47,7 +48,11 @@ async def demonstrations(recipe: Recipe, model: Path) -> list[Episode]:
             deals=range(cloning.episodes),
             prefix="clone",
         )
-        episodes = [episode async for episode in play if episode.ending == "finished"]
+        played = [episode async for episode in play]
+    episodes = [episode for episode in played if episode.ending == "finished"]
+    if not episodes:
+        why = played[0].fault or played[0].ending
+        raise SimArenaError(f"teacher {cloning.teacher!r} finished no conversation to clone; the first: {why}")
     return sorted(episodes, key=lambda episode: episode.id)
 
 

@@ -8,6 +8,7 @@ lost, since every number of a step comes from (seed, step).
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
@@ -49,12 +50,31 @@ async def train(
 ) -> TrainReport:
     """Train to the end of the recipe, or until `stop` is set: then the step is finished and saved."""
     began = time.monotonic()
+    if not resume:
+        folder.describe(provenance(recipe))
     copies = open_copies(recipe.trackers, folder.path, recipe.model_dump(mode="json"))
     trackers = Trackers(folder.metric, copies, lambda text: emit(events.Note(text=text)))
     emit(events.Started(plan=plan(recipe), total_steps=recipe.steps, run=str(folder.path)))
-    model = await starting_model(recipe, emit)
-    if not resume:
-        folder.describe(provenance(recipe))
+    try:
+        model = await starting_model(recipe, emit)
+        report = await _run(recipe, folder, model, trackers, emit, resume, stop)
+    finally:
+        trackers.close()
+    report = report.model_copy(update={"seconds": time.monotonic() - began})
+    folder.describe(folder.facts() | report.model_dump(mode="json", exclude={"run"}))
+    _write_report(folder)
+    return report
+
+
+async def _run(
+    recipe: Recipe,
+    folder: RunFolder,
+    model: Path,
+    trackers: Trackers,
+    emit: Emit,
+    resume: bool,
+    stop: asyncio.Event,
+) -> TrainReport:
     async with SimulatorArena(
         recipe.backend,
         bus=recipe.bus,
@@ -65,14 +85,9 @@ async def train(
     ) as arena:
         trainer: TrainerDoor = (RayTrainer if recipe.backend == "ray" else LocalTrainer)(model, recipe)
         try:
-            report = await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
+            return await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
         finally:
-            trackers.close()
             await trainer.close()
-    report = report.model_copy(update={"seconds": time.monotonic() - began})
-    folder.describe(folder.facts() | report.model_dump(mode="json", exclude={"run"}))
-    _write_report(folder)
-    return report
 
 
 class Run:
@@ -210,9 +225,9 @@ class Run:
         """Go back to the newest checkpoint; without one, start anew."""
         steps = self._folder.checkpoints()
         self._step = max(steps, default=0)
-        self._folder.rewind(self._step if steps else -1)
+        extra = await self._trainer.load(steps[self._step]) if steps else {}
+        self._folder.rewind(self._step if steps else -1)  # only now: a checkpoint that fails to load costs nothing
         if steps:
-            extra = await self._trainer.load(steps[self._step])
             self._ledger = Ledger.load(cast("dict[str, object]", extra["ledger"]))
             self._before = events.Block.model_validate(extra["before"])
             self._after = events.Block.model_validate(extra["after"])

@@ -51,7 +51,7 @@ async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], Non
     episodes = await cloning.demonstrations(recipe, base)
     digests = [episode.digest() for episode in episodes]
     settings = recipe.policy.cloning.model_dump(mode="json")
-    name = f"clone-{_key(RECIPE_OF_CLONES, base.name, settings, digests)}"
+    name = f"clone-{_key(RECIPE_OF_CLONES, _content(base), recipe.seed, settings, digests)}"
     loop = asyncio.get_running_loop()
 
     left = threading.Event()
@@ -67,6 +67,16 @@ async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], Non
         )
     finally:  # a thread cannot be cancelled: without this, Ctrl-C would wait for the last step
         left.set()
+
+
+def _content(folder: Path) -> list[str]:
+    """sha256 of each file of a model folder, by name."""
+    return [f"{path.name}:{_sha256(path)}" for path in sorted(folder.iterdir()) if path.is_file()]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key(*parts: object) -> str:

@@ -27,6 +27,7 @@ from simarena.training.report import write_report
 from simarena.training.starting_point import starting_model
 from simarena.training.trackers import Trackers, open_copies
 from simarena.training.trainer import LocalTrainer, RayTrainer, TrainerDoor
+from simarena.training.trend import Trend, trend
 
 Emit = Callable[[events.Event], None]
 
@@ -40,6 +41,8 @@ class TrainReport(Frozen):
     seconds: float
     before: events.Block
     after: events.Block
+    reward: Trend | None = None
+    """Mean reward of the last steps against the first; None for a short run."""
     ledger: dict[str, int]
     interrupted: bool = False
     """Stopped before the last step; it was saved, and a resume goes on."""
@@ -133,6 +136,7 @@ class Run:
             seconds=0.0,
             before=self._before,
             after=self._after,
+            reward=trend(self._folder.metrics()),
             ledger=self._ledger.counts(),
             interrupted=self._step < self._recipe.steps,
         )

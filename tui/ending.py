@@ -15,6 +15,7 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training.config import Recipe
 from simarena.training.run import TrainReport
+from simarena.training.trend import WINDOW, Mean
 from simarena.tui import runs
 from simarena.tui.board import clock
 from simarena.tui.comparison import comparison
@@ -30,11 +31,18 @@ def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[R
             yield transcript(episode)
     yield Rule(Text(f"{report.steps} steps in {clock(report.seconds)}"), align="left")
     yield comparison({"before": report.before, "after": report.after})
+    if report.reward is not None:
+        yield Text(f"mean reward  {_mean(report.reward.first)} in the first {WINDOW} steps")
+        yield Text(f"             {_mean(report.reward.last)} in the last {WINDOW} steps")
     yield ""
     yield Text(visible(f"run folder  {folder.path}\nreport      {folder.path / 'report.html'}"))
     yield ""
     yield Text("what to try next", "bold")
     yield Text(visible("\n".join(f"  {command}" for command in _next(recipe, folder))))
+
+
+def _mean(mean: Mean) -> str:
+    return f"{mean.mean:.2f} ({mean.low:.2f} to {mean.high:.2f})"
 
 
 def same_deal(folder: RunFolder) -> tuple[Episode, Episode] | None:

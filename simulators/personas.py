@@ -45,6 +45,7 @@ PERSONAS: tuple[Persona, ...] = (
     Persona(name="forgetful", opens_with=("task", "details"), code="fumbles"),
     Persona(name="wavering", wavers=True),
     Persona(name="vague", opens_with=()),
+    Persona(name="brief", opens_with=("task", "account")),
     Persona(name="eager", opens_with=("task", "account", "code")),
     Persona(name="gossip", style="chatty", opens_with=("task",)),
     Persona(name="flustered", style="chatty", opens_with=("task", "details"), code="fumbles"),

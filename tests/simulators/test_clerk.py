@@ -77,7 +77,7 @@ def test_the_expert_serves_every_persona_adversary_and_twin(games, split):
 def test_the_novice_succeeds_at_a_third_and_sometimes_with_everyone(games):
     episodes = games["train", "novice"]
     by_persona = rates(episodes)
-    assert 0.30 <= sum(played.success for played in episodes) / DEALS <= 0.45
+    assert 0.30 <= sum(played.success for played in episodes) / DEALS <= 0.50
     assert min(by_persona.values()) >= 0.10, by_persona
 
 

@@ -136,8 +136,6 @@ class Completion:
     thought: str = ""
     record: TurnRecord | None = None
     """None from engines that give no token ids; such a seat cannot learn."""
-    error: str = ""
-    """Why the text is not a valid turn, such as a tool call that does not parse."""
 
 
 @runtime_checkable

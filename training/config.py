@@ -93,6 +93,8 @@ class PolicyOptions(Frozen):
     """`tiny`, `smollm2`, or a folder or hub name of a causal language model."""
     engine: str = "transformers"
     """A registered engine, or `package.module:Factory`."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """The engine's own options, such as `device` or `max_batch`."""
     tools: Literal["none", "lines"] = "none"
     """How the prompt lists the tools: not at all (a cloned policy knows them), or one signature line each."""
     replicas: int = Field(default=1, ge=1)

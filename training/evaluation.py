@@ -70,7 +70,7 @@ def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
 
 def engine_spec(recipe: Recipe, model: Path) -> EngineSpec:
     """The recipe's engine around the model in this folder."""
-    options: dict[str, JsonValue] = {"model": str(model), "policy": POLICY}
+    options: dict[str, JsonValue] = {**recipe.policy.options, "model": str(model), "policy": POLICY}
     return EngineSpec(engine=recipe.policy.engine, options=options, replicas=recipe.policy.replicas)
 
 

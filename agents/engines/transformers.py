@@ -191,7 +191,7 @@ class TransformersEngine:
             finish="stop" if row.sampled[-1] in self.codec.stops else "length",
             temperature=request.temperature,
         )
-        return Completion(text=reply.text, calls=reply.calls, thought=thought, record=record, error=reply.error)
+        return Completion(text=reply.text, calls=reply.calls, thought=thought, record=record)
 
     def _replace(self, version: int, weights: Mapping[str, Any]) -> None:
         own = self.model.state_dict()

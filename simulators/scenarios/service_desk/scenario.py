@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from simarena.arena.errors import UsageError
-from simarena.arena.messages import WORLD, Action, Draft, Text, ToolCall, ToolResult, View, drafts
+from simarena.arena.messages import WORLD, Action, Draft, Text, ToolCall, ToolResult, View, drafts, notice
 from simarena.arena.protocols import Scenario, Step
 from simarena.arena.specs import AgentSpec
 from simarena.simulators.adversaries import ADVERSARIES
@@ -76,7 +76,7 @@ class ServiceDesk(Scenario[State]):
         for call in action.calls:
             after, answers = _call(after, call)
             messages += answers
-        messages += [_notice(ASSISTANT, text) for text in notices]
+        messages += [notice(text, (ASSISTANT,)) for text in notices]
         if said and not action.calls:
             after = replace(after, mover=USER)
         reward = TURN + check.potential(after) - check.potential(state)
@@ -95,7 +95,7 @@ class ServiceDesk(Scenario[State]):
         )
         messages = list(drafts(USER, Action(parts=said)))
         if action.calls:
-            messages.append(_notice(USER, NOTICES["no tools"]))
+            messages.append(notice(NOTICES["no tools"], (USER,)))
         return self._step(after, messages, 0.0)
 
     def _step(self, after: State, messages: Sequence[Draft], reward: float) -> Step[State]:
@@ -167,15 +167,12 @@ def _notices(action: Action, said: tuple[Text, ...]) -> list[str]:
     return texts if said or action.calls or texts else [NOTICES["empty"]]
 
 
-def _notice(seat: str, text: str) -> Draft:
-    return Draft(seat=WORLD, kind="notice", parts=(Text(text=text),), audience=(seat,))
-
-
 def _say(state: State, said: tuple[Text, ...]) -> State:
     if not said:
         return state
     text = Action(parts=said).text
-    fact_told = state.fact_told or (state.fact != "" and state.fact in words(text))
+    # Only the number and no other: reciting all there are tells nobody anything.
+    fact_told = state.fact_told or {word for word in words(text) if word.isdigit()} == {state.fact}
     return replace(state, refused=state.refused or hear(text).refusal, fact_told=fact_told)
 
 

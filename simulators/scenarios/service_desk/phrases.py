@@ -50,7 +50,9 @@ TRAIN = book(
         "terse book": ("book a trip.", "trip, please book it.", "book trip."),
         "terse book details": (
             "book {city} (on|for) {day}.",
+            "(please|can you) book {city}, {day}(, please|).",
             "book( a|) trip, {city}, {day}.",
+            "(a trip|my trip) to {city}, {day}, (please|please book it).",
             "trip to {city}, {day}(, please|).",
         ),
         "terse change": (
@@ -58,7 +60,14 @@ TRAIN = book(
             "another day, please change it.",
             "change the day, please.",
         ),
-        "terse change details": ("change it to {day}.", "move( my| the|) trip to {day}.", "change trip to {day}."),
+        "terse change details": (
+            "(please change|change) it to {day}.",
+            "(please move|can you move) it to {day}.",
+            "move( my| the|) trip to {day}.",
+            "change( my| the|) trip to {day}.",
+            "change (my|the) trip, {day}.",
+            "change the day, {day}.",
+        ),
         "terse refund": ("refund( my| the|) trip.", "refund(, please|).", "i want a refund."),
         "give book": (
             "to {city}(,|) on {day}(, please|).",
@@ -75,7 +84,13 @@ TRAIN = book(
             "{account} is (the|my) account, (ok|please).",
             "it is {account}, (my|the) account.",
         ),
-        "terse account": ("{account}.", "account {account}.", "account, {account}."),
+        "terse account": (
+            "{account}.",
+            "account {account}.",
+            "(account|the account), {account}.",
+            "it is {account}, (please|ok).",
+            "my account is {account}, ok?",
+        ),
         "code": (
             "(my|the) code is {code}.",
             "it is {code}(, please|).",
@@ -83,7 +98,14 @@ TRAIN = book(
             "i have (the |)code {code}(, ok|, please).",
             "ok, (my code is |){code}.",
         ),
-        "terse code": ("{code}.", "code {code}.", "code, {code}.", "{code}, (please|ok)."),
+        "terse code": (
+            "{code}.",
+            "code {code}.",
+            "(code|the code), {code}.",
+            "{code}, (please|ok).",
+            "it is {code}, (please|ok).",
+            "my code is {code}, ok?",
+        ),
         "code again": (
             "sorry, (my|the) (right |)code is {code}.",
             "sorry, i mean {code}.",
@@ -96,6 +118,10 @@ TRAIN = book(
             "sorry, i changed my mind, make it {day} instead.",
             "(wait|no), i (want|need) {day} instead(, please|).",
             "(no|sorry), make it {day}(, please|).",
+            "(wait|no), {day} instead(, please|).",
+            "sorry, i (want|need) {day} instead.",
+            "(i|we) changed (my|the) mind, can you make it {day}?",
+            "wait, i changed my mind, i need {day}(, please| instead).",
             "i changed my mind, (make it|to) {day}, please.",
         ),
         "chase": ("(and |ok, )what is my number?", "(ok, |)which number is it?"),

@@ -19,6 +19,7 @@ from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
 from simarena.training import events
 from simarena.training.config import Recipe
+from simarena.training.contrast import contrast
 from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
 from simarena.training.lesson import Lesson
 from simarena.training.plan import plan
@@ -245,8 +246,6 @@ def _due(step: int, every: int) -> bool:
 
 
 def _write_report(folder: RunFolder) -> None:
-    facts, rows = folder.facts(), folder.metrics()
-    batches = [batch for batch in folder.batches() if batch.startswith("eval-")]
-    firsts = [next(iter(folder.episodes(batch)), None) for batch in (batches[0], batches[-1])]
-    shown = [(when, e) for when, e in zip(("Before", "After"), firsts, strict=True) if e is not None]
-    write_report(folder.path / "report.html", facts, rows, shown)
+    pair = contrast(folder)
+    shown = list(zip(("Before", "After"), pair, strict=True)) if pair else []
+    write_report(folder.path / "report.html", folder.facts(), folder.metrics(), shown)

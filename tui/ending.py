@@ -9,11 +9,11 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from simarena.arena.episodes import Episode
 from simarena.arena.record import RunFolder
 from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training.config import Recipe
+from simarena.training.contrast import contrast
 from simarena.training.run import TrainReport
 from simarena.training.trend import WINDOW, Mean
 from simarena.tui import runs
@@ -25,7 +25,7 @@ from simarena.tui.transcript import transcript
 
 def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[RenderableType]:
     """What to print, in order."""
-    if (pair := same_deal(folder)) is not None:
+    if (pair := contrast(folder)) is not None:
         for title, episode in zip(("before", "after"), pair, strict=True):
             yield Rule(Text(f"one conversation {title}"), align="left")
             yield transcript(episode)
@@ -43,20 +43,6 @@ def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[R
 
 def _mean(mean: Mean) -> str:
     return f"{mean.mean:.2f} ({mean.low:.2f} to {mean.high:.2f})"
-
-
-def same_deal(folder: RunFolder) -> tuple[Episode, Episode] | None:
-    """One held-out deal as played first and last; one that came to succeed if there is any."""
-    batches = [name for name in folder.batches() if name.startswith("eval-")]
-    if len(batches) < 2:
-        return None
-    before = {(one.deal, one.member): one for one in folder.episodes(batches[0])}
-    after = {(one.deal, one.member): one for one in folder.episodes(batches[-1])}
-    both = sorted(before.keys() & after.keys())
-    if not both:
-        return None
-    chosen = max(both, key=lambda key: (after[key].success, not before[key].success, -key[0]))
-    return before[chosen], after[chosen]
 
 
 def _next(recipe: Recipe, folder: RunFolder) -> Iterator[str]:

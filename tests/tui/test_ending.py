@@ -7,8 +7,8 @@ import pytest
 from simarena.arena.episodes import Episode, Seat
 from simarena.arena.record import RunFolder
 from simarena.arena.specs import AgentSpec
+from simarena.training.contrast import contrast
 from simarena.tui import runs
-from simarena.tui.ending import same_deal
 
 
 def episode(id: str, deal: int, success: bool) -> Episode:
@@ -28,16 +28,16 @@ def test_the_deal_shown_is_one_that_came_to_succeed(folder: RunFolder) -> None:
     folder.write_episodes("eval-000000", [episode(f"eval-0/{d}/0", d, d == 1) for d in range(4)])
     folder.write_episodes("eval-000020", [episode(f"eval-20/{d}/0", d, False) for d in range(4)])
     folder.write_episodes("eval-000040", [episode(f"eval-40/{d}/0", d, d in (1, 2, 3)) for d in range(4)])
-    pair = same_deal(folder)
+    pair = contrast(folder)
     assert pair is not None
     assert [one.id for one in pair] == ["eval-0/2/0", "eval-40/2/0"]
 
 
 def test_without_two_evaluations_there_is_nothing_to_compare(folder: RunFolder) -> None:
-    assert same_deal(folder) is None
+    assert contrast(folder) is None
     folder.write_episodes("eval-000000", [episode("eval-0/0/0", 0, True)])
     folder.write_episodes("train-000001", [episode("train-0/0/0", 0, True)])
-    assert same_deal(folder) is None
+    assert contrast(folder) is None
 
 
 def test_a_run_is_named_latest_only_while_it_is(folder: RunFolder) -> None:

@@ -73,7 +73,7 @@ def imitate(recipe: Recipe, episodes: list[Episode], source: Path, target: Path,
         micro_tokens=recipe.optimiser.micro_tokens,
     )
     learner = Learner(models.load_model(source), GRPOOptions(), optimiser)
-    chance = rng("cloning", recipe.seed)
+    chance = rng("cloning")
     for step in range(cloning.steps):
         # Neighbours in length, so that little of the batch is padding.
         first = chance.randrange(max(1, len(pool) - cloning.batch + 1))

@@ -1,6 +1,7 @@
 """The starting point: the model folder a run begins with, made on first use and cached by content.
 
-`tiny` is built over the scenario's lexicon; with `policy.cloning` the model is first cloned from a teacher.
+`tiny` is built over the scenario's lexicon; with `policy.cloning` the model is first cloned from a teacher. The
+starting point does not depend on the run's seed: runs of all seeds begin with the same weights.
 The cache key covers the demonstrations themselves, so a change of rules, people or teacher makes a new one.
 """
 
@@ -41,8 +42,8 @@ def _tiny(recipe: Recipe) -> Path:
             f"policy.model = 'tiny' needs the words of scenario {recipe.scenario.name!r}, which gives no lexicon: "
             "give it a `lexicon` method, or name another model"
         )
-    name = f"tiny-{_key(words, recipe.seed)}"
-    return cache.once(name, lambda folder: _built(tiny.build(words, folder, seed=recipe.seed)))
+    name = f"tiny-{_key(words)}"
+    return cache.once(name, lambda folder: _built(tiny.build(words, folder, seed=0)))
 
 
 async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], None]) -> Path:
@@ -51,7 +52,7 @@ async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], Non
     episodes = await cloning.demonstrations(recipe, base)
     digests = [episode.digest() for episode in episodes]
     settings = recipe.policy.cloning.model_dump(mode="json")
-    name = f"clone-{_key(RECIPE_OF_CLONES, _content(base), recipe.seed, settings, digests)}"
+    name = f"clone-{_key(RECIPE_OF_CLONES, _content(base), settings, digests)}"
     loop = asyncio.get_running_loop()
 
     left = threading.Event()

@@ -11,7 +11,7 @@ import torch
 
 from simarena.agents import models, tiny
 from simarena.agents.engines.sampling import sample, uniforms
-from simarena.agents.engines.transformers import TransformersEngine
+from simarena.agents.engines.transformers import LINGER, TransformersEngine
 from simarena.arena.errors import AgentFault, UsageError
 from simarena.arena.messages import Tool, ToolCall
 from simarena.arena.protocols import ChatTurn, Completion, Engine, GenerateRequest
@@ -79,8 +79,7 @@ async def test_new_weights_reach_the_next_token_and_no_old_key_is_read(folder: P
 async def test_calls_waiting_behind_an_update_get_the_new_version(folder: Path, tmp_path: Path) -> None:
     engine = TransformersEngine(str(folder))
     before = asyncio.create_task(engine.generate([ask(max_tokens=20)]))
-    for _ in range(4):  # the call is queued, its batch is handed to the worker
-        await asyncio.sleep(0)
+    await asyncio.sleep(4 * LINGER)  # the call is queued, its batch is handed to the worker
     await engine.update_weights(1, other_weights(folder, tmp_path))
     after = await engine.generate([ask(max_tokens=20)])
     assert [recorded((await before)[0]).version, recorded(after[0]).version] == [0, 1]
@@ -118,7 +117,6 @@ async def test_tool_calls_are_parsed_for_the_tools_of_the_request(engine: Transf
     assert calls
     assert {call.name for call in calls} == {"lookup"}
     assert all("@" not in c.text for c in completions)
-    assert any(c.error for c in completions)
     assert isinstance(calls[0], ToolCall)
 
 

@@ -27,9 +27,9 @@ def main() -> None:
         venv.create(home, with_pip=True)
         pip = [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
         pins = ["-c", str(ROOT / "constraints.txt")]
-        subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
         # The folders must import with only the light dependencies: the heavy ones enter where they are used.
         subprocess.run([*pip, *pins, "pydantic", "networkx"], check=True)
+        subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
         subprocess.run([str(home / "bin" / "python"), "-c", CHECK], cwd=scratch, check=True)
 
 

@@ -37,5 +37,5 @@ def test_every_linked_file_and_make_target_is_there() -> None:
     for path in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
         assert (ROOT / path).exists(), path
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"\bmake (\w+)", TEXT):
+    for target in re.findall(r"(?:^|`|\$ )make (\w+)", TEXT, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

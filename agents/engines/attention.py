@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AttentionInterface
 
+from simarena.arena.errors import UsageError
+
 NAME = "simarena_exact"
 KEY_BLOCK = 64
 """Keys summed in one product; key counts are padded to a multiple of it."""
@@ -86,7 +88,10 @@ def _forward(
     """
     refused = [name for name in _UNSUPPORTED if kwargs.get(name) is not None]
     if refused:
-        raise NotImplementedError(f"exact attention does not know {refused[0]!r}, which this model asks for")
+        raise UsageError(
+            f"the transformers engine cannot serve this model: its attention asks for {refused[0]!r}, which exact "
+            "attention does not have; use another model"
+        )
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if paged is not None:
         return paged.attend(cast("int", module.layer_idx), query[0], key[0], value[0], scale, sliding_window)[

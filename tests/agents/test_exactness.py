@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from simarena.agents import models, tiny
+from simarena.agents.engines import attention
 from simarena.agents.engines.transformers import TransformersEngine
+from simarena.arena.errors import UsageError
 from simarena.arena.protocols import ChatTurn, Completion, GenerateRequest
 from simarena.arena.tokens import Trail
 
@@ -189,3 +192,9 @@ async def test_only_new_tokens_go_through_the_model(folder: Path) -> None:
     second = [next_turn(*pair) for pair in zip(first, completions, strict=True)]
     records = [c.record for c in await served.generate(second) if c.record]
     assert served.forwarded - before == sum(1 + len(r.fed) + len(r.sampled) - 1 for r in records)
+
+
+def test_attention_of_another_kind_is_refused_in_words() -> None:
+    query = torch.zeros(1, 4, 4, 8)
+    with pytest.raises(UsageError, match="asks for 'softcap'"):
+        ALL_ATTENTION_FUNCTIONS[attention.NAME](torch.nn.Module(), query, query, query, None, softcap=30.0)

@@ -19,7 +19,7 @@ def home() -> Path:
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "simarena"
 
 
-def once(name: str, build: Callable[[Path], None]) -> Path:
+def once(name: str, build: Callable[[Path], object]) -> Path:
     """The cached folder of this name; `build` fills an empty folder when there is none yet.
 
     `name` should hold a hash of everything the content depends on. Raises UsageError if the cache

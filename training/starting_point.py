@@ -43,7 +43,7 @@ def _tiny(recipe: Recipe) -> Path:
             "give it a `lexicon` method, or name another model"
         )
     name = f"tiny-{_key(words)}"
-    return cache.once(name, lambda folder: _built(tiny.build(words, folder, seed=0)))
+    return cache.once(name, lambda folder: tiny.build(words, folder, seed=0))
 
 
 async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], None]) -> Path:
@@ -82,7 +82,3 @@ def _sha256(path: Path) -> str:
 
 def _key(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _built(folder: Path) -> None:
-    """`cache.once` wants a builder that returns nothing."""

@@ -5,7 +5,7 @@ import dataclasses
 import random
 from collections.abc import Mapping
 
-from simarena.arena.messages import Action, Draft, Observation, Text, View, drafts, say
+from simarena.arena.messages import Action, Draft, Observation, View, drafts, notice, say
 from simarena.arena.protocols import Scenario, Step
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec
@@ -33,7 +33,7 @@ class Counting(Scenario[Count]):
         return Count(rng.randrange(100))
 
     def opening(self, state: Count) -> tuple[Draft, ...]:
-        return (Draft(seat="world", kind="notice", parts=(Text(text=str(state.start)),), audience=("a",)),)
+        return (notice(str(state.start), ("a",)),)
 
     def to_act(self, state: Count) -> frozenset[str]:
         if self.together:
@@ -159,7 +159,7 @@ class Echo(Scenario[Asked]):
         after = dataclasses.replace(state, turn=state.turn + 1, hits=state.hits + hit)
         messages = (
             *drafts("pupil", actions["pupil"]),
-            Draft(seat="world", kind="notice", parts=(Text(text=f"say {state.word}"),)),
+            notice(f"say {state.word}"),
         )
         if after.turn < 2:
             return Step(after, messages, {"pupil": float(hit)})

@@ -17,6 +17,7 @@ from simarena.arena.errors import SimArenaError
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec
 from simarena.training.config import OptimiserOptions, Recipe
+from simarena.training.credit.turns import TurnCredit
 from simarena.training.evaluation import options_of
 from simarena.training.groups import form
 from simarena.training.losses.grpo import GRPOOptions
@@ -87,7 +88,7 @@ def _demonstrated(recipe: Recipe, episode: Episode) -> list[Sample]:
     return [
         sample
         for seat in recipe.learners
-        for sample in samples(form([episode], seat), ((1.0,) * len(episode.turns_of(seat)),))
+        for sample in samples(form([episode], seat), ((TurnCredit(advantage=1.0),) * len(episode.turns_of(seat)),))
     ]
 
 

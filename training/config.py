@@ -211,6 +211,11 @@ class Recipe(Frozen):
                 "bus holds a password, which run.json would keep: "
                 "set SIMARENA_REDIS_URL to that URL and bus to 'auto'"
             )
+        if not self.credit.compares and self.filters.zero_variance != FilterOptions().zero_variance:
+            raise ValueError(
+                f"filters.zero_variance is not used by credit.rule {self.credit.rule!r}, which compares nobody "
+                "within a group: remove it"
+            )
         if not self.learners:
             raise ValueError(f'seats: nobody learns: write <seat> = "{LEARNER}" for one of them')
         return self

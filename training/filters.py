@@ -25,10 +25,15 @@ class FilterOptions(Frozen):
     """Extra rounds of deals one step may play to replace dropped groups."""
 
 
-def rejection(group: Group, options: FilterOptions) -> str:
-    """Why the group is not trained on: `min_group`, `zero_variance`, or empty for a group to keep."""
+def rejection(group: Group, options: FilterOptions, compares: bool = True) -> str:
+    """Why the group is not trained on: `min_group`, `zero_variance`, or empty for a group to keep.
+
+    `compares` says whether the credit rule sets members against each other; if not, equal outcomes are kept.
+    """
     if not group.members or not group.viable(options.min_group):
         return "min_group"
+    if not compares:
+        return ""
     outcomes = [_outcome(group, position) for position in range(len(group.members))]
     return "zero_variance" if max(outcomes) - min(outcomes) <= options.zero_variance else ""
 

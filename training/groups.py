@@ -21,6 +21,11 @@ class GroupKey:
     seat: str
     policy: str
 
+    @property
+    def text(self) -> str:
+        """For people: what the group's returns are compared within."""
+        return f"deal {self.deal} × {self.seat}"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -12,8 +12,7 @@ from simarena.arena.ledger import Fate, Ledger
 from simarena.arena.seeds import derive, rng
 from simarena.training import monitors
 from simarena.training.config import Recipe
-from simarena.training.credit import assign
-from simarena.training.credit.statistics import Advantages
+from simarena.training.credit import Evidence, GroupCredit, assign
 from simarena.training.filters import fates, rejection
 from simarena.training.groups import Group, form
 from simarena.training.samples import Sample, samples
@@ -22,11 +21,13 @@ from simarena.training.samples import Sample, samples
 class Lesson:
     """The books of one step."""
 
-    def __init__(self, recipe: Recipe, step: int, ledger: Ledger) -> None:
+    def __init__(self, recipe: Recipe, step: int, ledger: Ledger, evidence: Evidence | None = None) -> None:
         self._recipe, self._step, self._ledger = recipe, step, ledger
+        self._evidence = evidence or Evidence()
         self._groups: list[Group] = []
         self._rejections: list[str] = []
-        self._advantages: list[Advantages] = []
+        self.credits: list[tuple[Group, GroupCredit]] = []
+        """Each group trained on and its credit, with reasons; after `samples`."""
         self._dealt = self._rounds = 0
         self.episodes: list[Episode] = []
         """All conversations of the step so far."""
@@ -64,19 +65,16 @@ class Lesson:
             for seat in self._recipe.learners:
                 group = form(by_deal[deal], seat)
                 self._groups.append(group)
-                self._rejections.append(rejection(group, self._recipe.filters))
+                self._rejections.append(rejection(group, self._recipe.filters, self._recipe.credit.compares))
 
     def samples(self) -> list[Sample]:
         """Credit the groups that are kept, settle every episode's fate, and return what to learn from."""
         kept = [group for group, why in self._judged() if not why]
         chance = rng("shuffle", self._recipe.seed, self._step)
-        self._advantages = assign(kept, self._recipe.credit, chance)
+        credits = assign(kept, self._recipe.credit, chance, self._evidence)
+        self.credits = list(zip(kept, credits, strict=True))
         self._settle()
-        return [
-            sample
-            for group, advantages in zip(kept, self._advantages, strict=True)
-            for sample in samples(group, advantages)
-        ]
+        return [sample for group, credit in self.credits for sample in samples(group, credit)]
 
     def _settle(self) -> None:
         """One fate an episode: trained if it is for any of its learning seats."""
@@ -106,7 +104,7 @@ class Lesson:
         """What the step's conversations say about training; after `samples`."""
         return {
             **monitors.of_groups(self._groups, self._rejections),
-            **monitors.of_credit(self._advantages),
+            **monitors.of_credit([credit for _, credit in self.credits]),
             "groups/kept": float(self._rejections.count("")),
             "groups/played": float(len(self._groups)),
             "tokens/sampled": float(self.tokens),

@@ -6,7 +6,7 @@ The learner reports on tokens and gradients, the run loop on time; names are pro
 import math
 from collections.abc import Mapping, Sequence
 
-from simarena.training.credit.statistics import Advantages
+from simarena.training.credit.turns import GroupCredit
 from simarena.training.groups import Group
 
 
@@ -34,9 +34,9 @@ def of_groups(groups: Sequence[Group], rejections: Sequence[str]) -> dict[str, f
     }
 
 
-def of_credit(advantages: Sequence[Advantages]) -> dict[str, float]:
+def of_credit(credits: Sequence[GroupCredit]) -> dict[str, float]:
     """Spread of the advantages, and the share of turns that had nothing to be compared with."""
-    turns = [turn for group in advantages for member in group for turn in member]
+    turns = [turn.advantage for group in credits for member in group for turn in member]
     return {
         "credit/std": _deviation(turns),
         "credit/max": max((abs(turn) for turn in turns), default=0.0),

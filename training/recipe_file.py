@@ -86,7 +86,7 @@ def _explain(error: ErrorDetails) -> UsageError:
     section = path[0] if path else ""
     if section in _CHOICES and len(path) > 1:
         chosen = path.pop(1)
-        if error["type"] == "extra_forbidden":
+        if error["type"] == "extra_forbidden" and len(path) == 2:
             return _unused(section, chosen, path[-1])
     key = ".".join(path)
     if error["type"] == "extra_forbidden":

@@ -20,6 +20,7 @@ from simarena.arena.record import RunFolder
 from simarena.training import events
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
+from simarena.training.credit import Evidence
 from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
 from simarena.training.lesson import Lesson
 from simarena.training.plan import plan
@@ -109,6 +110,7 @@ class Run:
         self._recipe, self._folder, self._arena = recipe, folder, arena
         self._trainer, self._trackers, self._emit = trainer, trackers, emit
         self._ledger = Ledger()
+        self._evidence = Evidence()
         self._step = 0
         self._since = (time.monotonic(), 0)
         """When this process began to step, and from which step."""
@@ -144,7 +146,7 @@ class Run:
 
     async def _train_step(self) -> None:
         began = time.monotonic()
-        lesson = Lesson(self._recipe, self._step, self._ledger)
+        lesson = Lesson(self._recipe, self._step, self._ledger, self._evidence)
         while deals := lesson.wanted():
             play = self._arena.play(
                 self._recipe.scenario.name,
@@ -217,6 +219,7 @@ class Run:
         assert self._after is not None
         extra: dict[str, JsonValue] = {
             "ledger": cast("JsonValue", self._ledger.dump()),
+            "baselines": dict(self._evidence.baselines),
             "before": self._before.model_dump(mode="json"),
             "after": self._after.model_dump(mode="json"),
         }
@@ -234,6 +237,7 @@ class Run:
         self._folder.rewind(self._step if steps else -1)  # only now: a checkpoint that fails to load costs nothing
         if steps:
             self._ledger = Ledger.load(cast("dict[str, object]", extra["ledger"]))
+            self._evidence = Evidence(cast("dict[str, float]", extra["baselines"]))
             self._before = events.Block.model_validate(extra["before"])
             self._after = events.Block.model_validate(extra["after"])
         if self._step:

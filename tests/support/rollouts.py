@@ -10,6 +10,7 @@ from simarena.arena.episodes import Episode, Reward, Seat, Turn
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import TurnRecord
 from simarena.training.config import Lora, OptimiserOptions
+from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.learner import Learner
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.samples import Sample
@@ -109,6 +110,16 @@ def episode(
     )
 
 
+def credited(*members: Sequence[float]) -> GroupCredit:
+    """These advantages as a rule would give them: one row per member, one number per turn."""
+    return tuple(tuple(TurnCredit(advantage=a) for a in member) for member in members)
+
+
+def numbers(credit: GroupCredit) -> tuple[tuple[float, ...], ...]:
+    """The advantages alone."""
+    return tuple(tuple(turn.advantage for turn in member) for member in credit)
+
+
 def plain_logprobs(model: Any, ids: Sequence[int]) -> torch.Tensor:
     """log p of each id given those before it, from the full logits of one row; shape [len(ids) - 1]."""
     logits = model(input_ids=torch.tensor([list(ids)])).logits[0, :-1]
@@ -135,6 +146,7 @@ def rollout(number: int, advantages: tuple[float, ...] = (1.0, -0.5), model: Any
         advantages=tuple(advantages[t] if t >= 0 else 0.0 for t in turn),
         logprobs=tuple(scored[i] if t >= 0 else 0.0 for i, t in enumerate(turn)),
         versions=tuple(0 if t >= 0 else -1 for t in turn),
+        turns=tuple(turn),
     )
 
 

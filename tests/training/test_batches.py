@@ -3,10 +3,11 @@
 import random
 
 import pytest
-from rollouts import SEAT, episode, record
+from rollouts import SEAT, credited, episode, record
 
 from simarena.arena.errors import RecordError
 from simarena.training.batches import micro_batches
+from simarena.training.credit.turns import TurnCredit
 from simarena.training.groups import form
 from simarena.training.samples import Sample, samples
 
@@ -19,6 +20,7 @@ def sample(key: str, length: int, sampled: int = 2) -> Sample:
         advantages=(0.0,) * (length - sampled) + (1.0,) * sampled,
         logprobs=(0.0,) * (length - sampled) + (-1.0,) * sampled,
         versions=(-1,) * (length - sampled) + (0,) * sampled,
+        turns=(-1,) * (length - sampled) + (0,) * sampled,
     )
 
 
@@ -27,7 +29,7 @@ def test_trained_ids_are_the_sampled_ids() -> None:
         record((1, 2, 3), (4, 2), logprobs=(-0.5, -0.25), start=True, version=3),
         record((5,), (6,), logprobs=(-1.0,), version=4),
     ]
-    (got,) = samples(form([episode([1.0, 2.0], records=records)], SEAT), ((0.5, -0.5),))
+    (got,) = samples(form([episode([1.0, 2.0], records=records)], SEAT), credited([0.5, -0.5]))
     assert got == Sample(
         key="step/0/0/assistant/0000",
         ids=(1, 2, 3, 4, 2, 5, 6),
@@ -35,6 +37,7 @@ def test_trained_ids_are_the_sampled_ids() -> None:
         advantages=(0.0, 0.0, 0.0, 0.5, 0.5, 0.0, -0.5),
         logprobs=(0.0, 0.0, 0.0, -0.5, -0.25, 0.0, -1.0),
         versions=(-1, -1, -1, 3, 3, -1, 4),
+        turns=(-1, -1, -1, 0, 0, -1, 1),
     )
     (batch,) = micro_batches([got], 100)
     targets = batch.ids[batch.rows, batch.columns].tolist()
@@ -45,10 +48,18 @@ def test_trained_ids_are_the_sampled_ids() -> None:
 
 def test_a_prefix_break_starts_a_second_sample_with_its_own_turns() -> None:
     records = [record((1, 2), (3,), start=True), record((1, 9), (4, 2), start=True), record((7,), (8,))]
-    first, second = samples(form([episode([1.0, 2.0, 3.0], records=records)], SEAT), ((0.1, 0.2, 0.3),))
+    first, second = samples(form([episode([1.0, 2.0, 3.0], records=records)], SEAT), credited([0.1, 0.2, 0.3]))
     assert (first.ids, first.advantages) == ((1, 2, 3), (0.0, 0.0, 0.1))
     assert (second.ids, second.advantages) == ((1, 9, 4, 2, 7, 8), (0.0, 0.0, 0.2, 0.2, 0.0, 0.3))
     assert first.key < second.key
+
+
+def test_tokens_of_one_turn_may_have_credit_of_their_own() -> None:
+    records = [record((1, 2), (3, 4), start=True), record((5,), (6, 2))]
+    credit = ((TurnCredit(advantage=9.0, tokens=(0.1, 0.2)), TurnCredit(advantage=0.5)),)
+    (got,) = samples(form([episode([1.0, 2.0], records=records)], SEAT), credit)
+    assert got.advantages == (0.0, 0.0, 0.1, 0.2, 0.0, 0.5, 0.5)
+    assert got.rollout == "step/0/0/assistant"
 
 
 def test_order_and_cut_do_not_depend_on_arrival() -> None:
@@ -93,7 +104,7 @@ def test_a_sampled_id_needs_something_before_it() -> None:
 def test_greedy_or_mixed_temperatures_cannot_be_learned_from(temperatures: tuple[float, float]) -> None:
     records = [record((1,), (3,), start=i == 0, temperature=t) for i, t in enumerate(temperatures)]
     with pytest.raises(RecordError, match="temperatures"):
-        samples(form([episode([1.0, 0.0], records=records)], SEAT), ((0.0, 0.0),))
+        samples(form([episode([1.0, 0.0], records=records)], SEAT), credited([0.0, 0.0]))
 
 
 def test_records_of_another_policy_are_refused() -> None:

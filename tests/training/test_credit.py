@@ -1,23 +1,30 @@
 """Credit rules against worked numbers, an independent reference and their invariants."""
 
+import math
 import random
 import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rollouts import SEAT, episode, record
+from rollouts import SEAT, episode, numbers, record
 
-from simarena.arena.episodes import Seat
-from simarena.arena.errors import UsageError
+from simarena.arena.episodes import Episode, Seat
+from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.specs import AgentSpec
-from simarena.training.credit import RULES, assign, shuffled
+from simarena.training.credit import RULES, Evidence, GroupCredit, assign, shuffled
 from simarena.training.credit.gigpo import GiGPOOptions, gigpo
+from simarena.training.credit.rae import RAEOptions, rae
 from simarena.training.credit.returns import ReturnsOptions, returns
+from simarena.training.credit.rewards import Overlong, RewardWeights, by_turn, weighted
 from simarena.training.credit.trajectory import TrajectoryOptions, trajectory
+from simarena.training.credit.userrl import UserRLOptions, userrl
+from simarena.training.filters import FilterOptions, rejection
 from simarena.training.groups import Group, form
+from simarena.training.recipe_file import parse
 
 KEYS = "abc"
+COMPARING = sorted(rule for rule, (options, _) in RULES.items() if options.compares)
 reward_lists = st.lists(
     st.lists(st.integers(-8, 8).map(lambda n: n / 4), min_size=1, max_size=4), min_size=1, max_size=6
 )
@@ -33,13 +40,13 @@ def group(*rewards: list[float], keys: list[str] | None = None) -> Group:
     )
 
 
-def flat(advantages: object) -> list[float]:
-    return [a for member in advantages for a in member]  # type: ignore[attr-defined]
+def flat(credit: GroupCredit) -> list[float]:
+    return [a for member in numbers(credit) for a in member]
 
 
 def test_trajectory_worked() -> None:
     three = group([1.0], [1.0, 2.0], [0.0, 0.0, 2.0])
-    assert trajectory(three, TrajectoryOptions()) == ((-1.0,), (1.0, 1.0), (0.0, 0.0, 0.0))
+    assert numbers(trajectory(three, TrajectoryOptions())) == ((-1.0,), (1.0, 1.0), (0.0, 0.0, 0.0))
     assert flat(trajectory(three, TrajectoryOptions(normalise="std"))) == pytest.approx(
         [-1, 1, 1, 0, 0, 0], abs=1e-5
     )
@@ -56,9 +63,9 @@ def test_returns_worked() -> None:
 
 def test_returns_judge_a_turn_by_what_came_after_it() -> None:
     """Same total, earned late or early: only turns before the difference can tell, and only at their position."""
-    late, early = returns(group([0.0, 1.0], [1.0, 0.0]), ReturnsOptions())
+    late, early = numbers(returns(group([0.0, 1.0], [1.0, 0.0]), ReturnsOptions()))
     assert (late, early) == ((0.0, 0.5), (0.0, -0.5))
-    assert trajectory(group([0.0, 1.0], [1.0, 0.0]), TrajectoryOptions()) == ((0.0, 0.0), (0.0, 0.0))
+    assert numbers(trajectory(group([0.0, 1.0], [1.0, 0.0]), TrajectoryOptions())) == ((0.0, 0.0), (0.0, 0.0))
 
 
 def test_gigpo_worked() -> None:
@@ -71,7 +78,7 @@ def test_gigpo_worked() -> None:
 
 def test_gigpo_without_repeated_states_is_trajectory_credit() -> None:
     two = group([0.0, 1.0], [0.0, 0.0], keys=["ab", "cd"])
-    assert gigpo(two, GiGPOOptions()) == trajectory(two, TrajectoryOptions())
+    assert numbers(gigpo(two, GiGPOOptions())) == numbers(trajectory(two, TrajectoryOptions()))
 
 
 def test_gigpo_refuses_a_scenario_without_states() -> None:
@@ -98,6 +105,8 @@ def reference(rule: str, rows: list[list[float]]) -> list[list[float]]:
             "trajectory": whole,
             "returns": minus_mean(value(m, t, 1.0), same_turn),
             "gigpo": whole + minus_mean(value(m, t, 0.95), same_state),
+            "userrl": minus_mean(value(m, 0, 0.8), [value(i, 0, 0.8) for i in range(len(rows))]),
+            "rae": sum(rows[m]) - sum(0.05 * 0.95 ** (m - 1 - i) * sum(rows[i]) for i in range(m)),
         }[rule]
     return result
 
@@ -106,34 +115,39 @@ def reference(rule: str, rows: list[list[float]]) -> list[list[float]]:
 @given(rows=reward_lists)
 def test_rules_equal_the_reference(rule: str, rows: list[list[float]]) -> None:
     options, function = RULES[rule]
-    assert flat(function(group(*rows), options(rule=rule))) == pytest.approx(flat(reference(rule, rows)), abs=1e-9)
+    mine = flat(function(group(*rows), options(rule=rule), Evidence()))
+    assert mine == pytest.approx([a for row in reference(rule, rows) for a in row], abs=1e-9)
 
 
-@pytest.mark.parametrize("normalise", ["centre", "std"])
-@pytest.mark.parametrize("rule", ["trajectory", "returns"])
+@pytest.mark.parametrize("normalise", ["centre", "std", "loo"])
+@pytest.mark.parametrize("rule", ["trajectory", "returns", "userrl"])
 @given(rows=reward_lists, constant=st.integers(-50, 50))
 def test_a_constant_changes_nothing(rule: str, normalise: str, rows: list[list[float]], constant: int) -> None:
     options, function = RULES[rule]
     chosen = options(rule=rule, normalise=normalise)
-    moved = [[*row[:-1], row[-1] + constant] for row in rows]
-    assert flat(function(group(*moved), chosen)) == pytest.approx(flat(function(group(*rows), chosen)), abs=1e-6)
+    at = (lambda row: 0) if rule == "userrl" else (lambda row: len(row) - 1)  # its score discounts from the start
+    moved = [[r + constant * (t == at(row)) for t, r in enumerate(row)] for row in rows]
+    before, after = (flat(function(group(*some), chosen, Evidence())) for some in (rows, moved))
+    assert after == pytest.approx(before, abs=1e-6)
 
 
-@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("rule", COMPARING)
 @given(rows=reward_lists, seed=st.integers(0, 99))
 def test_members_permute(rule: str, rows: list[list[float]], seed: int) -> None:
     options, function = RULES[rule]
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
-    plain = function(group(*rows), options(rule=rule))
-    moved = function(group(*[rows[m] for m in order]), options(rule=rule))
+    plain = numbers(function(group(*rows), options(rule=rule), Evidence()))
+    moved = numbers(function(group(*[rows[m] for m in order]), options(rule=rule), Evidence()))
     assert list(moved) == [plain[m] for m in order]
 
 
-@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("rule", COMPARING)
 def test_a_group_of_one_gets_zero(rule: str) -> None:
     options, function = RULES[rule]
-    assert function(form([episode([5.0], keys=["a"])], SEAT), options(rule=rule)) == ((0.0,),)
+    alone = function(form([episode([5.0], keys=["a"])], SEAT), options(rule=rule), Evidence())
+    assert numbers(alone) == ((0.0,),)
+    assert alone[0][0].compared == 1
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
@@ -144,12 +158,12 @@ def test_invalid_members_are_in_no_statistic(rule: str, ending: str) -> None:
     options, function = RULES[rule]
     valid = [episode([r], member=m, keys=["a"]) for m, r in enumerate([1.0, 3.0, 2.0])]
     invalid = episode([9.0], member=3, keys=["a"], ending=ending)
-    with_invalid = function(form([*valid, invalid], SEAT), options(rule=rule))
-    assert with_invalid == function(form(valid, SEAT), options(rule=rule))
+    with_invalid = function(form([*valid, invalid], SEAT), options(rule=rule), Evidence())
+    assert with_invalid == function(form(valid, SEAT), options(rule=rule), Evidence())
     assert len(with_invalid) == 3
 
 
-@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("rule", COMPARING)
 def test_agents_never_mix(rule: str) -> None:
     """Two seats of one policy with opposite rewards: each is centred on its own."""
     both = {name: Seat(spec=AgentSpec.of_policy("assistant")) for name in (SEAT, "user")}
@@ -164,8 +178,8 @@ def test_agents_never_mix(rule: str) -> None:
         for m, play in enumerate(plays)
     ]
     options, function = RULES[rule]
-    mine = flat(function(form(opposite, SEAT), options(rule=rule)))
-    theirs = flat(function(form(opposite, "user"), options(rule=rule)))
+    mine = flat(function(form(opposite, SEAT), options(rule=rule), Evidence()))
+    theirs = flat(function(form(opposite, "user"), options(rule=rule), Evidence()))
     assert mine[0] > 0 > mine[1]
     assert theirs[0] > 0 > theirs[1]
     assert sum(mine) == pytest.approx(0, abs=1e-9)
@@ -176,10 +190,10 @@ def test_splitting_a_rollout_does_not_change_its_vote() -> None:
     whole = [episode([1.0, 0.0], member=0), episode([0.0, 0.0], member=1)]
     broken = episode([1.0, 0.0], records=[record((1,), (3,), start=True), record((1, 3), (4,), start=True)])
     assert len(broken.trajectories_of(SEAT)) == 2
-    for rule in ("trajectory", "returns"):
+    for rule in ("trajectory", "returns", "rae"):
         options, function = RULES[rule]
-        split = function(form([broken, whole[1]], SEAT), options(rule=rule))
-        assert split == function(form(whole, SEAT), options(rule=rule))
+        split = function(form([broken, whole[1]], SEAT), options(rule=rule), Evidence())
+        assert split == function(form(whole, SEAT), options(rule=rule), Evidence())
 
 
 def test_shuffling_deals_the_same_numbers_out_anew() -> None:
@@ -190,3 +204,170 @@ def test_shuffling_deals_the_same_numbers_out_anew() -> None:
     assert sorted(a for g in mixed for a in flat(g)) == sorted(a for g in plain for a in flat(g))
     assert mixed != plain
     assert shuffled(plain, random.Random(0)) == mixed
+
+
+def test_leave_one_out_worked() -> None:
+    """Each against the mean of the others: 1 − 2.5, 3 − 1.5, 2 − 2; the baseline told is theirs."""
+    credit = trajectory(group([1.0], [3.0], [2.0]), TrajectoryOptions(normalise="loo"))
+    assert flat(credit) == pytest.approx([-1.5, 1.5, 0.0])
+    assert [member[0].baseline for member in credit] == pytest.approx([2.5, 1.5, 2.0])
+
+
+def test_a_turn_says_how_its_credit_came_about() -> None:
+    (first, _), (second,) = returns(group([1.0, 0.0], [4.0]), ReturnsOptions())
+    assert (first.advantage, first.baseline, first.compared) == (-1.5, 2.5, 2)
+    assert first.key == second.key == "deal 0 × assistant × turn 1"
+    assert second.parts == {"return": 4.0}
+    (told,) = assign([group([1.0, 0.0], [4.0])], ReturnsOptions(), random.Random(0))
+    assert [turn.rewards for turn in told[0]] == [{"own": 1.0}, {}]
+
+
+class TestUserRL:
+    """Lengths of turns are two tokens each in these episodes."""
+
+    def test_reward_to_go_worked(self) -> None:
+        options = UserRLOptions(turns="reward_to_go", gamma=0.5)
+        two = group([1.0, 2.0], [0.0, 0.0])
+        # scores 1 + ½·2 = 2 and 0 → ±1; weights of the first (2, 2) → (1, 1); of the second all 0 → shared equally
+        assert numbers(userrl(two, options)) == ((1.0, 1.0), (-1.0, -1.0))
+        # (0 + ½·1, 1) = (½, 1), token mean ¾ → (⅔, 4/3); score ½ → ±¼
+        assert flat(userrl(group([0.0, 1.0], [0.0]), options)) == pytest.approx([0.25 / 1.5, 0.25 / 0.75, -0.25])
+
+    def test_exponential_worked(self) -> None:
+        options = UserRLOptions(turns="exponential", gamma=1.0)
+        half = 0.5 + 0.5 * (1 - math.exp(-1)) / (1 - math.exp(-2))
+        raw = [0.5, half, 1.0]
+        expected = [0.75 * w * 3 / sum(raw) for w in raw]
+        assert flat(userrl(group([0.0, 0.5, 1.0], [0.0]), options))[:3] == pytest.approx(expected)
+
+    @pytest.mark.parametrize("turns", ["equalised", "reward_to_go", "exponential"])
+    @given(rows=reward_lists, lengths=st.lists(st.integers(1, 5), min_size=4, max_size=4))
+    def test_the_token_mean_is_the_trajectory_advantage(
+        self, turns: str, rows: list[list[float]], lengths: list[int]
+    ) -> None:
+        plays = [
+            episode(row, member=m, records=[record((1,), (3,) * n, start=True) for n in lengths[: len(row)]])
+            for m, row in enumerate(rows)
+        ]
+        options = UserRLOptions(turns=turns)  # type: ignore[arg-type]
+        plain = numbers(userrl(form(plays, SEAT), UserRLOptions()))
+        for row, whole in zip(numbers(userrl(form(plays, SEAT), options)), plain, strict=True):
+            used = lengths[: len(row)]
+            mean = sum(a * n for a, n in zip(row, used, strict=True)) / sum(used)
+            assert mean == pytest.approx(whole[0], abs=1e-9)
+
+
+class TestRAE:
+    def test_it_reads_before_it_updates(self) -> None:
+        evidence = Evidence()
+        credit = rae(group([1.0], [1.0], [0.0]), RAEOptions(decay=0.5), evidence)
+        # b: 0, then ½·0 + ½·1 = ½, then ½·½ + ½·1 = ¾; updating first would give ½, ¼, −⅜
+        assert numbers(credit) == ((1.0,), (0.5,), (-0.75,))
+        assert evidence.baselines == {"assistant/toy/assistant": 0.375}
+
+    def test_a_role_that_always_wins_earns_nothing_in_the_long_run(self) -> None:
+        evidence = Evidence()
+        turns = [flat(rae(group([1.0], [1.0]), RAEOptions(), evidence)) for _ in range(200)]
+        assert turns[0][0] == 1.0
+        assert abs(sum(turns[-1])) < 1e-6
+
+    def test_roles_are_kept_apart_unless_pooled(self) -> None:
+        both = {name: Seat(spec=AgentSpec.of_policy("assistant")) for name in (SEAT, "user")}
+        play = episode([1.0], seats=both)
+        play = play.model_copy(
+            update={"rewards": (*play.rewards, play.rewards[0].model_copy(update={"seat": "user", "value": -1.0}))}
+        )
+        apart, pooled = Evidence(), Evidence()
+        for _ in range(100):
+            for seat in (SEAT, "user"):
+                rae(form([play], seat), RAEOptions(), apart)
+                rae(form([play], seat), RAEOptions(pooled=True), pooled)
+        assert apart.baselines[f"assistant/toy/{SEAT}"] == pytest.approx(1.0, abs=0.01)
+        assert apart.baselines["assistant/toy/user"] == pytest.approx(-1.0, abs=0.01)
+        assert abs(pooled.baselines["assistant/toy/*"]) < 0.1
+
+    def test_equal_outcomes_are_kept_and_the_filter_may_not_be_set(self) -> None:
+        equal = group([1.0], [1.0])
+        assert rejection(equal, FilterOptions(), compares=RAEOptions.compares) == ""
+        data = {"name": "a", "scenario": {"name": "b"}, "credit": {"rule": "rae"}}
+        assert parse(parse(data).model_dump(mode="json")) == parse(data)
+        with pytest.raises(UsageError, match=r"filters\.zero_variance is not used by credit\.rule 'rae'"):
+            parse({**data, "filters": {"zero_variance": 0.1}})
+
+
+def two_agents() -> list[Group]:
+    """One deal each of two policies; the second is paid a hundredfold."""
+    rival = {SEAT: Seat(spec=AgentSpec.of_policy("rival")), "user": Seat(spec=AgentSpec(agent="toy"))}
+    return [
+        group([1.0], [0.0]),
+        form(
+            [episode([100.0 * r], member=m, seats=rival, records=[RIVAL]) for m, r in enumerate([1.0, 0.0])], SEAT
+        ),
+    ]
+
+
+RIVAL = record((1, 2), (3, 4), start=True, policy="rival")
+
+
+def test_scaling_by_agent_keeps_one_from_drowning_the_other() -> None:
+    plain = assign(two_agents(), TrajectoryOptions(), random.Random(0))
+    scaled = assign(two_agents(), TrajectoryOptions(scale="agent"), random.Random(0))
+    assert [flat(c) for c in plain] == [[0.5, -0.5], [50.0, -50.0]]
+    assert [flat(c) for c in scaled] == [pytest.approx([1, -1], abs=1e-5), pytest.approx([1, -1], abs=1e-5)]
+    assert scaled[1][0][0].parts["unscaled"] == 50.0
+
+
+def test_scaling_by_task_whitens_token_advantages_of_each_task() -> None:
+    def play(reward: float, member: int, tokens: int) -> Episode:
+        turn = record((1,), (3,) * tokens, start=True)
+        return episode([reward], member=member, records=[turn], labels={"task": "refund" if member else "cancel"})
+
+    one = form([play(1.0, 0, 1), play(0.0, 1, 1), play(2.0, 2, 3)], SEAT)
+    credit = flat(assign([one], TrajectoryOptions(scale="task"), random.Random(0))[0])
+    # cancel stands alone: its mean is its own. refund: −1 on one token, +1 on three: mean ½, deviation √¾
+    assert credit[0] == 0.0
+    assert credit[1:] == pytest.approx([-1.5 / math.sqrt(0.75), 0.5 / math.sqrt(0.75)], rel=1e-5)
+
+
+class TestRewards:
+    def test_parts_and_weights_worked(self) -> None:
+        both = {name: Seat(spec=AgentSpec.of_policy("assistant")) for name in (SEAT, "user")}
+        play = episode([1.0, 0.5], outcome=0.25, seats=both)
+        play = play.model_copy(
+            update={"rewards": (*play.rewards, play.rewards[1].model_copy(update={"seat": "user", "value": 4.0}))}
+        )
+        weights = RewardWeights(own=2.0, team=10.0, outcome=4.0)
+        paid = weighted(play, SEAT, weights)
+        # own 2, 1; team 10·1, 10·(0.5 + 4); outcome 4·0.25 at the last turn
+        assert paid.turn_rewards(SEAT) == (12.0, 47.0)
+        assert by_turn(play, SEAT, weights) == (
+            {"own": 2.0, "team": 10.0},
+            {"own": 1.0, "team": 45.0, "outcome": 1.0},
+        )
+        assert paid.returns("user") == play.returns("user") == 4.0
+        assert weighted(play, SEAT, RewardWeights()) is play
+
+    def test_outcome_alone_makes_a_sparse_reward(self) -> None:
+        dense = group([0.5, 0.5], [0.25, 0.0])
+        options = ReturnsOptions(rewards=RewardWeights(own=0.0, outcome=1.0))
+        (credit,) = assign([dense], options, random.Random(0))
+        assert numbers(credit) == ((0.375, 0.375), (-0.375, -0.375))
+        assert [turn.rewards for turn in credit[0]] == [{}, {"outcome": 1.0}]
+
+    def test_overlong_turns_are_punished_softly(self) -> None:
+        """DAPO's numbers: free below limit − buffer, linear in the buffer, full at the limit and beyond."""
+        over = Overlong(factor=1.0, limit=20480, buffer=4096)
+        assert [over.taken(n) for n in (16384, 18432, 20480, 30000)] == [0.0, -0.5, -1.0, -1.0]
+        play = episode([1.0], records=[record((1,), (3,) * 8, start=True)])
+        paid = weighted(play, SEAT, RewardWeights(overlong=Overlong(factor=0.5, limit=10, buffer=4)))
+        assert paid.returns(SEAT) == 1.0 - 0.25
+
+    @pytest.mark.parametrize("half", [{"factor": 1.0}, {"limit": 4}])
+    def test_half_a_punishment_is_refused(self, half: dict[str, float]) -> None:
+        data = {"name": "a", "scenario": {"name": "b"}, "credit": {"rewards": {"overlong": half}}}
+        with pytest.raises(UsageError, match="needs both `factor` and `limit`"):
+            parse(data)
+
+    def test_an_unknown_weight_names_the_nearest(self) -> None:
+        with pytest.raises(UnknownName, match=r"'credit\.rewards\.tean': did you mean 'credit\.rewards\.team'"):
+            parse({"name": "a", "scenario": {"name": "b"}, "credit": {"rewards": {"tean": 1}}})

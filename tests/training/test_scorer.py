@@ -21,7 +21,8 @@ def sample(number: int, length: int, temperature: float = 1.0) -> Sample:
     ids = torch.randint(2, VOCAB, (length,), generator=chance).tolist()
     mask = tuple(i > 0 and (i % 3 == 0 or i == length - 1) for i in range(length))
     values = tuple(float(m) for m in mask)
-    return Sample(f"e{number:02}", (*ids[:-1], 2), mask, values, values, (0,) * length, temperature)
+    zeros = (0,) * length
+    return Sample(f"e{number:02}", (*ids[:-1], 2), mask, values, values, zeros, zeros, temperature)
 
 
 SAMPLES = [sample(i, 5 + 2 * i) for i in range(8)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rollouts import SEAT, episode, record
+from rollouts import SEAT, credited, episode, record
 
 from simarena.arena.errors import MissingExtra
 from simarena.arena.messages import Message, Text, ToolCall, ToolResult
@@ -103,7 +103,7 @@ def test_monitors_count_what_was_played() -> None:
     assert (seen["groups/zero_variance"], seen["groups/min_group"]) == (0.5, 0.0)
     assert (seen["tokens/prefix_breaks"], seen["episodes/turns"]) == (1.0, 2.0)
     assert monitors.by_label(groups, "persona") == {"chatty": 1.0, "terse": 1.0}
-    assert monitors.of_credit([((1.0, 0.0), (-1.0,))]) == pytest.approx(
+    assert monitors.of_credit([credited([1.0, 0.0], [-1.0])]) == pytest.approx(
         {"credit/std": (2 / 3) ** 0.5, "credit/max": 1.0, "credit/zero": 1 / 3}
     )
     assert all(value == 0 for value in (monitors.of_groups([], []) | monitors.of_credit([])).values())

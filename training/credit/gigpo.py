@@ -11,11 +11,13 @@ from typing import Literal
 from pydantic import Field
 
 from simarena.arena.errors import UsageError
-from simarena.training.credit.statistics import Advantages, CreditOptions, centred, to_go
+from simarena.training.credit.evidence import NOTHING, Evidence
+from simarena.training.credit.statistics import GroupCreditOptions, compared, to_go
+from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.groups import Group
 
 
-class GiGPOOptions(CreditOptions):
+class GiGPOOptions(GroupCreditOptions):
     rule: Literal["gigpo"] = "gigpo"
     gamma: float = Field(default=0.95, ge=0, le=1)
     """Discount per turn of the learning seat, for the step advantage."""
@@ -23,7 +25,7 @@ class GiGPOOptions(CreditOptions):
     """w: weight of the step advantage."""
 
 
-def gigpo(group: Group, options: GiGPOOptions) -> Advantages:
+def gigpo(group: Group, options: GiGPOOptions, _: Evidence = NOTHING) -> GroupCredit:
     """Episode plus step advantage of each turn. Raises UsageError if the scenario names no states."""
     seat = group.seat
     states: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -36,10 +38,17 @@ def gigpo(group: Group, options: GiGPOOptions) -> Advantages:
             "credit.rule 'gigpo' needs them, use 'returns'"
         )
     futures = [to_go(episode.turn_rewards(seat), options.gamma) for episode in group.members]
-    whole = centred([episode.returns(seat) for episode in group.members], options.normalise)
-    advantages = [[a] * len(future) for a, future in zip(whole, futures, strict=True)]
-    for places in states.values():
-        steps = centred([futures[member][position] for member, position in places], options.normalise)
+    whole = compared([e.returns(seat) for e in group.members], options.normalise, group.key.text)
+    credits = [[credit] * len(future) for credit, future in zip(whole, futures, strict=True)]
+    for state, places in states.items():
+        key = f"{group.key.text} × state {state}"
+        steps = compared([futures[m][position] for m, position in places], options.normalise, key)
         for (member, position), step in zip(places, steps, strict=True):
-            advantages[member][position] += options.state_weight * step
-    return tuple(tuple(turns) for turns in advantages)
+            credits[member][position] = _sum(credits[member][position], step, options.state_weight)
+    return tuple(tuple(turns) for turns in credits)
+
+
+def _sum(episode: TurnCredit, step: TurnCredit, weight: float) -> TurnCredit:
+    """Both comparisons in one; the baseline told is the step's, the narrower one."""
+    parts = {**episode.parts, "episode": episode.advantage, "to_go": step.parts["return"], "step": step.advantage}
+    return step.model_copy(update={"advantage": episode.advantage + weight * step.advantage, "parts": parts})

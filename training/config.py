@@ -86,11 +86,30 @@ class Cloning(Frozen):
         return self
 
 
+class Shape(Frozen):
+    """Size of the built-in `tiny` net; the default suits conversations, a game of a few words needs far less."""
+
+    hidden: int = Field(default=128, gt=0)
+    layers: int = Field(default=4, gt=0)
+    heads: int = Field(default=4, gt=0)
+    intermediate: int = Field(default=320, gt=0)
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Shape":
+        if self.hidden % (2 * self.heads):
+            raise ValueError(
+                f"policy.shape.hidden = {self.hidden} must be a multiple of twice heads = {self.heads}"
+            )
+        return self
+
+
 class PolicyOptions(Frozen):
     """The policy that learns and the engine that speaks for it."""
 
     model: str = "tiny"
     """`tiny`, `smollm2`, or a folder or hub name of a causal language model."""
+    shape: Shape = Shape()
+    """Of `tiny`."""
     engine: str = "transformers"
     """A registered engine, or `package.module:Factory`."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
@@ -112,6 +131,8 @@ class PolicyOptions(Frozen):
 
     @model_validator(mode="after")
     def _agree(self) -> "PolicyOptions":
+        if self.model != "tiny" and self.shape != Shape():
+            raise ValueError(f"policy.shape is used by policy.model 'tiny' only, not by {self.model!r}")
         if self.train == "full" and self.lora != Lora():
             raise ValueError("policy.lora is not used when policy.train is 'full': set policy.train = \"lora\"")
         return self

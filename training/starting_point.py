@@ -42,8 +42,9 @@ def _tiny(recipe: Recipe) -> Path:
             f"policy.model = 'tiny' needs the words of scenario {recipe.scenario.name!r}, which gives no lexicon: "
             "give it a `lexicon` method, or name another model"
         )
-    name = f"tiny-{_key(words)}"
-    return cache.once(name, lambda folder: tiny.build(words, folder, seed=0))
+    shape = recipe.policy.shape.model_dump(exclude_defaults=True)
+    name = f"tiny-{_key(words, *([shape] if shape else []))}"
+    return cache.once(name, lambda folder: tiny.build(words, folder, seed=0, shape=tiny.Shape(**shape)))
 
 
 async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], None]) -> Path:

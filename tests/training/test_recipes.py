@@ -152,3 +152,11 @@ def test_a_password_is_neither_kept_nor_shown(bus: str) -> None:
         load("service-desk-tiny", [f"bus={bus}"])
     assert "hush" not in str(refused.value)
     assert load("service-desk-tiny", ["bus=redis://host:1/0"]).bus == "redis://host:1/0"
+
+
+def test_the_shape_is_of_the_built_in_net_alone() -> None:
+    assert load(TINY, ["policy.shape.hidden=32"]).policy.shape.hidden == 32
+    with pytest.raises(UsageError, match=r"policy.shape is used by policy.model 'tiny' only, not by 'smollm2'"):
+        load(TINY, ["policy.shape.hidden=32", "policy.model=smollm2"])
+    with pytest.raises(UsageError, match="must be a multiple of twice heads = 4"):
+        load(TINY, ["policy.shape.hidden=36"])

@@ -35,6 +35,7 @@ from simarena.arena.seeds import derive, rng
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import TurnRecord, trail
 from simarena.arena.topology import Topology
+from simarena.arena.wire import TurnReply
 
 ENDING_OF: dict[type[Fault], Ending] = {
     AgentFault: "agent_fault",
@@ -118,16 +119,16 @@ class Conductor:
         """The conversation, however it ends."""
         began, limits = time.monotonic(), stage.job.limits
         ending: Ending = "cancelled"
-        fault = ""
+        fault = Fault("")
         step: Step[Any] = Step(None)
         try:
             async with asyncio.timeout(limits.episode_seconds):
                 await self._post.open_conversation(stage.job.id)
                 ending, step = await self._converse(stage)
         except Fault as error:
-            ending, fault = ENDING_OF[type(error)], str(error)
+            ending, fault = ENDING_OF[type(error)], error
         except TimeoutError:
-            ending, fault = "environment_fault", f"no end after {limits.episode_seconds:g} s"
+            ending, fault = "environment_fault", Fault(f"no end after {limits.episode_seconds:g} s")
         return _recorded(stage, ending, fault, step, time.monotonic() - began)
 
     async def _close(self, stage: _Stage, episode: Episode) -> None:
@@ -196,15 +197,14 @@ class Conductor:
             max_tokens=job.limits.turn_tokens,
         )
         asked = time.monotonic()
-        reply, attempts = await self._post.ask(job.seats[seat], observation, job.limits)
-        stage.waiting += time.monotonic() - asked
-        stage.attempts += attempts
-        if reply.action is None:
-            kinds = {"agent": AgentFault, "simulator": SimulatorFault, "environment": EnvironmentFault}
-            raise kinds[reply.kind](f"seat {seat!r}: {reply.fault}")
-        if (size := _size(reply.action)) > job.limits.message_chars:
-            raise AgentFault(f"seat {seat!r} said {size} characters; the limit is {job.limits.message_chars}")
-        return reply.action
+        try:
+            reply, attempts = await self._post.ask(job.seats[seat], observation, job.limits)
+            stage.waiting += time.monotonic() - asked
+            stage.attempts += attempts
+            return _allowed(seat, reply, job.limits)
+        except (AgentFault, SimulatorFault) as fault:
+            fault.seat = seat
+            raise
 
     async def _note(self, stage: _Stage, actions: Mapping[str, Action]) -> bool:
         """Record the turns and what each mover keeps to itself; true if one was cut off by its token limit."""
@@ -261,6 +261,16 @@ class Conductor:
             stage.writing = asyncio.create_task(self._post.publish(fresh, stage.writing))
 
 
+def _allowed(seat: str, reply: TurnReply, limits: Limits) -> Action:
+    """The action of a reply. Raises the fault it reports, or AgentFault for one that is too long."""
+    if reply.action is None:
+        kinds = {"agent": AgentFault, "simulator": SimulatorFault, "environment": EnvironmentFault}
+        raise kinds[reply.kind](f"seat {seat!r}: {reply.fault}")
+    if (size := _size(reply.action)) > limits.message_chars:
+        raise AgentFault(f"seat {seat!r} said {size} characters; the limit is {limits.message_chars}", "invalid")
+    return reply.action
+
+
 def _check_step(scenario: Scenario[Any], step: Step[Any]) -> None:
     _expect(scenario, isinstance(step, Step), f"apply returned {type(step).__name__}, not Step")
     strangers = (set(step.rewards) | set(step.outcome)) - set(scenario.seats)
@@ -283,7 +293,7 @@ def _opened(job: Job) -> _Stage:
         raise ScenarioError(f"scenario {job.scenario.name!r} broke its contract: {what}") from error
 
 
-def _recorded(stage: _Stage, ending: Ending, fault: str, step: Step[Any], seconds: float) -> Episode:
+def _recorded(stage: _Stage, ending: Ending, fault: Fault, step: Step[Any], seconds: float) -> Episode:
     """The episode. Raises ScenarioError if what the scenario gave for it has the wrong shape."""
     job = stage.job
     finished = ending == "finished"
@@ -302,7 +312,9 @@ def _recorded(stage: _Stage, ending: Ending, fault: str, step: Step[Any], second
             checks=dict(step.checks) if finished else {},
             outcome=dict(step.outcome) if finished else {},
             ending=ending,
-            fault=fault,
+            fault=str(fault),
+            fault_seat=fault.seat,
+            fault_cause=fault.cause if fault.seat else None,
             timings={"total": seconds, "waiting": stage.waiting, "attempts": float(stage.attempts)},
         )
     except ValidationError as error:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from simarena.arena.errors import RecordError
+from simarena.arena.errors import Cause, RecordError
 from simarena.arena.messages import Frozen, Message
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import Trajectory, TurnRecord, trajectories
@@ -80,12 +80,17 @@ class Episode(Frozen):
     ending: Ending
     fault: str = ""
     """One line on what failed, for faulty endings."""
+    fault_seat: str = ""
+    """Whose turn failed; empty where it was nobody's, such as a fault of the scenario."""
+    fault_cause: Cause | None = None
+    """How that seat failed."""
     timings: dict[str, float] = Field(default_factory=dict)
     """Wall seconds by name (`total`, `waiting`) and counts that depend on luck (`attempts`); not hashed."""
 
     @model_validator(mode="after")
     def _agree(self) -> "Episode":
         unknown = {t.seat for t in self.turns} | {r.seat for r in self.rewards} | set(self.outcome)
+        unknown |= {self.fault_seat} - {""}
         if unknown - set(self.seats):
             raise RecordError(f"episode {self.id!r} names unknown seats {sorted(unknown - set(self.seats))}")
         if self.ending != "finished" and (self.checks or self.outcome):

@@ -20,6 +20,7 @@ SimArenaError
 
 import difflib
 from collections.abc import Iterable
+from typing import Literal
 
 _SHOWN = 16
 """Known names an error lists at most."""
@@ -91,8 +92,17 @@ class RunFolderError(SimArenaError):
     """The run folder cannot be read or written, or another process is using it."""
 
 
+Cause = Literal["forfeit", "timeout", "invalid", "crash"]
+"""How a participant failed: it never came, gave no answer in time, said more than is allowed, or broke down."""
+
+
 class Fault(SimArenaError):
-    """One participant failed in one turn."""
+    """One participant failed in one turn. The conductor adds whose turn it was."""
+
+    def __init__(self, message: str, cause: Cause = "crash") -> None:
+        super().__init__(message)
+        self.cause: Cause = cause
+        self.seat = ""
 
 
 class AgentFault(Fault):

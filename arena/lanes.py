@@ -53,5 +53,5 @@ class Lanes:
             if asyncio.get_running_loop().time() >= deadline:
                 ours = lane == PEOPLE or lane.startswith("policy.")
                 fault = EnvironmentFault if ours else AgentFault
-                raise fault(f"no host serves lane {lane!r}: start one, or check its log")
+                raise fault(f"no host serves lane {lane!r}: start one, or check its log", "forfeit")
             await asyncio.sleep(HEARTBEAT / 5)

@@ -100,7 +100,7 @@ class Post:
                 except TimeoutError:
                     continue
             fault = SimulatorFault if spec.lane == PEOPLE else AgentFault
-            raise fault(f"seat {seen.seat!r} did not answer within {limits.turn_seconds:g} s")
+            raise fault(f"seat {seen.seat!r} did not answer within {limits.turn_seconds:g} s", "timeout")
         finally:
             del self._waiting[key]
 

@@ -83,17 +83,17 @@ def test_simultaneous_movers_share_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "ending", "says"),
+    ("agent", "ending", "cause", "says"),
     [
-        ("toys:Broken", "simulator_fault", "RuntimeError: out of coffee"),
-        ("toys:Silent", "simulator_fault", "seat 'b' did not answer within 9 s"),
-        ("toys:Windbag", "agent_fault", "said 100000 characters; the limit is 8000"),
-        ("toys:Hoarder", "agent_fault", "said 100014 characters; the limit is 8000"),
-        ("toys:Shrugger", "simulator_fault", "act of 'toys:Shrugger' returned str, not Action"),
-        ("toys:Nobody", "simulator_fault", "has no 'Nobody'"),
+        ("toys:Broken", "simulator_fault", "crash", "RuntimeError: out of coffee"),
+        ("toys:Silent", "simulator_fault", "timeout", "seat 'b' did not answer within 9 s"),
+        ("toys:Windbag", "agent_fault", "invalid", "said 100000 characters; the limit is 8000"),
+        ("toys:Hoarder", "agent_fault", "invalid", "said 100014 characters; the limit is 8000"),
+        ("toys:Shrugger", "simulator_fault", "crash", "act of 'toys:Shrugger' returned str, not Action"),
+        ("toys:Nobody", "simulator_fault", "crash", "has no 'Nobody'"),
     ],
 )
-def test_a_failing_agent_ends_its_own_episode_only(agent: str, ending: str, says: str) -> None:
+def test_a_failing_agent_ends_its_own_episode_only(agent: str, ending: str, cause: str, says: str) -> None:
     limits = Limits(turn_seconds=9)
 
     async def both() -> list[Episode]:
@@ -104,6 +104,7 @@ def test_a_failing_agent_ends_its_own_episode_only(agent: str, ending: str, says
 
     failed, fine = virtual(both())
     assert (failed.ending, failed.outcome, failed.success) == (ending, {}, False)
+    assert (failed.fault_seat, failed.fault_cause) == ("b", cause)
     assert says in failed.fault
     assert fine.success
 

@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 from simarena.arena.errors import RecordError
 from simarena.arena.messages import Frozen
 
-ResultEnding = Literal["finished", "forfeit", "timeout", "invalid", "crash", "void"]
-"""`finished` by the rules, or by one side's fault (scored by a stated rule); `void` is nobody's: never scored."""
+ResultEnding = Literal["finished", "capped", "forfeit", "timeout", "invalid", "crash", "void"]
+"""`finished` by the rules, `capped` by the harness, or by one side's fault (`scoring.py` states the rule);
+`void` is nobody's: never scored."""
 
 
 class Match(Frozen):
@@ -26,6 +27,8 @@ class Match(Frozen):
     pair: str
     """Mirrored matches (same deal, seats swapped) share it; they are one cluster for every interval."""
     deal: int
+    round: int = 0
+    """The round it was drawn for; the next one is drawn when all of it is played."""
     sides: dict[str, str] = Field(default_factory=dict)
     """Seat → side, where several seats win and lose together; empty: every seat is a side of its own."""
 
@@ -59,6 +62,12 @@ class Result(Frozen):
     """Name → seat → value, such as `length` in characters said; a fitted covariate needs it for every seat."""
     episode: str = ""
     """Id of the episode that shows it."""
+    tokens: int = 0
+    """Tokens sampled by engines in it."""
+    seconds: float = 0.0
+    """Wall time it took."""
+    at: float = 0.0
+    """Wall time at its end, in seconds since the epoch."""
 
     @model_validator(mode="after")
     def _agree(self) -> "Result":
@@ -76,9 +85,8 @@ class Result(Frozen):
         """Side → mean outcome of its seats; empty if void."""
         if not self.outcome:
             return {}
-        return {
-            side: sum(self.outcome[seat] for seat in seats) / len(seats) for side, seats in self.match.teams().items()
-        }
+        teams = self.match.teams().items()
+        return {side: sum(self.outcome[seat] for seat in seats) / len(seats) for side, seats in teams}
 
 
 class Standing(Frozen):

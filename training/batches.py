@@ -4,6 +4,7 @@ Right padding with lengths kept beside: nothing here, or after, tells padding by
 of lengths and keys, never that of arrival. Knows no model.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from simarena.arena.errors import RecordError
+from simarena.training.losses.inputs import StepCounts
 from simarena.training.samples import Sample
 
 _PAD = 0
@@ -37,6 +39,12 @@ class MicroBatch:
     """[N], float32: sampling log-probs."""
     versions: Tensor
     """[N], int64."""
+    shares: Tensor
+    """[N], float32: 1 / sampled tokens of the token's rollout, in all its samples."""
+    turns: Tensor
+    """[N], int64: index of the token's turn, told apart over all rows."""
+    pairs: Tensor
+    """[N], int64: index of the row's pair, -1 for none."""
     temperatures: Tensor
     """[N], float32."""
     shared: int = 0
@@ -54,27 +62,48 @@ class MicroBatch:
 
 
 def micro_batches(batch: Sequence[Sample], budget: int) -> list[MicroBatch]:
-    """The samples cut into micro-batches of at most `budget` tokens with padding (or one longer sample).
+    """The samples cut into micro-batches of at most `budget` tokens with padding (or one longer unit).
 
-    Sorted by length, so little is padding; samples without a policy token are left out. Raises RecordError if
-    a key is there twice.
+    A unit is one sample, or all samples of a pair. Sorted by length, so little is padding; samples without a
+    policy token are left out. Raises RecordError if a key is there twice.
     """
     ordered = sorted((s for s in batch if any(s.mask)), key=lambda s: (len(s.ids), s.key))
     if len({sample.key for sample in ordered}) < len(ordered):
         raise RecordError("a sample is twice in one batch: it would count twice")
-    parts: list[list[Sample]] = []
+    units: dict[str, list[Sample]] = defaultdict(list)
     for sample in ordered:
-        if not parts or (len(parts[-1]) + 1) * len(sample.ids) > budget:
+        units[sample.pair or sample.key].append(sample)
+    parts: list[list[Sample]] = []
+    for unit in sorted(units.values(), key=lambda unit: (len(unit[-1].ids), unit[-1].key)):
+        if not parts or (len(parts[-1]) + len(unit)) * len(unit[-1].ids) > budget:
             parts.append([])
-        parts[-1].append(sample)
-    return [_tensors(part) for part in parts]
+        parts[-1] += unit
+    sizes = _sizes(ordered)
+    return [_tensors(part, sizes) for part in parts]
 
 
-def _tensors(part: Sequence[Sample]) -> MicroBatch:
+def step_counts(batch: Sequence[Sample]) -> StepCounts:
+    """What the whole optimiser step holds."""
+    sizes = _sizes(batch)
+    pairs = {sample.pair for sample in batch if sample.pair}
+    return StepCounts(tokens=sum(sizes.values()), rollouts=len(+sizes), pairs=len(pairs))
+
+
+def _sizes(batch: Sequence[Sample]) -> Counter[str]:
+    """Sampled tokens of each rollout."""
+    sizes: Counter[str] = Counter()
+    for sample in batch:
+        sizes[sample.rollout] += sum(sample.mask)
+    return sizes
+
+
+def _tensors(part: Sequence[Sample], sizes: Counter[str]) -> MicroBatch:
     width = max(len(sample.ids) for sample in part)
     places = [(row, column) for row, s in enumerate(part) for column, sampled in enumerate(s.mask) if sampled]
     if any(column == 0 for _, column in places):
         raise RecordError("a trajectory begins with a sampled id: there is nothing to predict it from")
+    turns = {turn: n for n, turn in enumerate(dict.fromkeys((r, part[r].turns[c]) for r, c in places))}
+    pairs = {pair: n for n, pair in enumerate(dict.fromkeys(s.pair for s in part if s.pair))}
     return MicroBatch(
         ids=torch.tensor([(*s.ids, *[_PAD] * (width - len(s.ids))) for s in part]),
         positions=torch.arange(width).repeat(len(part), 1),
@@ -84,6 +113,9 @@ def _tensors(part: Sequence[Sample]) -> MicroBatch:
         advantages=torch.tensor([part[r].advantages[c] for r, c in places], dtype=torch.float32),
         logprobs=torch.tensor([part[r].logprobs[c] for r, c in places], dtype=torch.float32),
         versions=torch.tensor([part[r].versions[c] for r, c in places]),
+        shares=torch.tensor([1 / sizes[part[r].rollout] for r, _ in places], dtype=torch.float32),
+        turns=torch.tensor([turns[r, part[r].turns[c]] for r, c in places]),
+        pairs=torch.tensor([pairs.get(part[r].pair, -1) for r, _ in places]),
         temperatures=torch.tensor([part[r].temperature for r, _ in places], dtype=torch.float32),
         shared=_shared(part, min(column for _, column in places) - 1),
     )

@@ -172,6 +172,8 @@ class OptimiserOptions(Frozen):
     """Steps over which lr rises linearly."""
     decay: int = Field(default=0, ge=0)
     """Step at which lr, falling linearly from the first, would reach 0; it stays at 5 % of lr. 0: no decay."""
+    epochs: int = Field(default=1, gt=0)
+    """Passes over a step's conversations, each one AdamW step; from the second on the ratio is not 1."""
     micro_tokens: int = Field(default=4096, gt=0)
     """Tokens of one micro-batch, padding among them; bounds memory, changes no gradient."""
 

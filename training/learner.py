@@ -18,10 +18,10 @@ from torch import Tensor
 
 from simarena.arena.seeds import derive
 from simarena.training import lora
-from simarena.training.batches import MicroBatch, micro_batches
+from simarena.training.batches import MicroBatch, micro_batches, step_counts
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.losses import LOSSES
-from simarena.training.losses.inputs import LossOptions, PolicyTokens
+from simarena.training.losses.inputs import LossOptions, PolicyTokens, StepCounts
 from simarena.training.samples import Sample
 from simarena.training.scorer import check, score
 
@@ -57,7 +57,7 @@ class Learner:
         """Updates that changed nothing, by reason."""
         if adapter:
             lora.attach(model, adapter, derive("lora", seed))
-        self._reference = copy.deepcopy(model).requires_grad_(False) if loss.kl_beta and not adapter else None
+        self._reference = copy.deepcopy(model).requires_grad_(False) if loss.anchored and not adapter else None
         self.trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         """The parameters that learn, by name."""
         self.adamw = torch.optim.AdamW(
@@ -69,35 +69,51 @@ class Learner:
         )
 
     def update(self, batch: Sequence[Sample]) -> dict[str, float]:
-        """One optimiser step over all samples; returns the step's metrics by `producer/quantity`.
+        """One step over all samples, `epochs` passes; returns its metrics by `producer/quantity`.
 
-        A batch without policy tokens, and one whose gradient is not finite, changes nothing and is counted in
+        A batch without policy tokens, and a pass whose gradient is not finite, changes nothing and is counted in
         `train/skipped_steps`; the version rises all the same, so the step axis never stalls.
         """
-        parts = micro_batches(batch, self.options.micro_tokens)
-        total = sum(part.count for part in parts)
-        self.adamw.zero_grad(set_to_none=True)
-        tokens = [self._backward(part, total) for part in parts]
-        norm = self._clip()
+        parts, counts = micro_batches(batch, self.options.micro_tokens), step_counts(batch)
         rate = self._rate()
-        if not parts:
-            self.skipped["empty"] += 1
-        elif not math.isfinite(norm):
-            self.skipped["nonfinite"] += 1
-        else:
-            self.adamw.param_groups[0]["lr"] = rate
-            self.adamw.step()
-        self.adamw.zero_grad(set_to_none=True)
+        self.adamw.param_groups[0]["lr"] = rate
+        anchors: list[Tensor | None] = [None] * len(parts)
+        tokens: list[PerToken] = []
+        norm = 0.0
+        for _ in range(self.options.epochs):
+            norm = self._pass(parts, counts, anchors, tokens)
         self.version += 1
         return {
             **_summary(tokens),
-            "tokens/trained": float(total),
+            "tokens/trained": float(counts.tokens),
             "tokens/padding": _padding(parts),
             "train/grad_norm": norm,
             "train/learning_rate": rate,
             "train/skipped_steps": float(sum(self.skipped.values())),
             "train/nonfinite_steps": float(self.skipped["nonfinite"]),
         }
+
+    def _pass(
+        self, parts: Sequence[MicroBatch], counts: StepCounts, anchors: list[Tensor | None], tokens: list[PerToken]
+    ) -> float:
+        """One AdamW step; returns the norm of its gradient.
+
+        Puts per-token metrics into `tokens`, and into `anchors` the log-probs that ratios are taken against, if
+        they are not there from an earlier pass.
+        """
+        self.adamw.zero_grad(set_to_none=True)
+        for number, part in enumerate(parts):
+            metrics, anchors[number] = self._backward(part.to(self.model.device), counts, anchors[number])
+            tokens.append(metrics)
+        norm = self._clip()
+        if not parts:
+            self.skipped["empty"] += 1
+        elif not math.isfinite(norm):
+            self.skipped["nonfinite"] += 1
+        else:
+            self.adamw.step()
+        self.adamw.zero_grad(set_to_none=True)
+        return norm
 
     def _rate(self) -> float:
         """The learning rate of this step."""
@@ -134,27 +150,35 @@ class Learner:
         """Scale the gradient down to the largest norm allowed; returns its norm before."""
         return float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip))
 
-    def _backward(self, part: MicroBatch, total: int) -> PerToken:
-        """Adds the gradient of one micro-batch; returns its per-token metrics."""
-        part = part.to(self.model.device)
-        reference = self._reference_logprobs(part) if self.loss.kl_beta else None
+    def _backward(self, part: MicroBatch, counts: StepCounts, old: Tensor | None) -> tuple[PerToken, Tensor]:
+        """Adds one micro-batch's gradient; returns per-token metrics and what ratios were taken against."""
+        reference = self._reference_logprobs(part) if self.loss.anchored else None
         scores = score(self.model, part)
         current = scores.logprobs.detach()
         fresh = part.versions == self.version
+        if old is None:
+            # A token of the current version is its own anchor: ratio 1 exactly, whatever float noise lies between
+            # sampler and scorer. An older one is compared with what it was sampled with, unless the loss has a
+            # weight of its own for that.
+            old = current if self.loss.corrected else torch.where(fresh, current, part.logprobs)
         tokens = PolicyTokens(
+            step=counts,
             logprobs=scores.logprobs,
             entropy=scores.entropy,
-            # A token of the current version is its own reference: ratio 1 exactly, whatever float noise lies
-            # between sampler and scorer. An older one is compared with what it was sampled with.
-            old=torch.where(fresh, current, part.logprobs),
+            old=old,
+            rollout=part.logprobs,
             advantages=part.advantages,
+            shares=part.shares,
+            sequences=part.rows,
+            turns=part.turns,
+            pairs=part.pairs,
             reference=reference,
         )
         _, function = LOSSES[self.loss.kind]
-        loss, metrics = function(tokens, self.loss, total)
+        loss, metrics = function(tokens, self.loss)
         torch.autograd.backward(loss)
-        mismatch = torch.where(fresh, (current - part.logprobs).abs(), torch.zeros_like(current))
-        return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}
+        mismatch = torch.where(fresh, (old - part.logprobs).abs(), torch.zeros_like(current))
+        return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}, old
 
     def _reference_logprobs(self, part: MicroBatch) -> Tensor:
         model = self._reference if self._reference is not None else self.model

@@ -33,11 +33,13 @@ class Sample:
     turns: tuple[int, ...]
     """Which of the seat's turns the id belongs to, -1 where not sampled."""
     temperature: float = 1.0
+    pair: str = ""
+    """Names the pair of episodes this is one side of, for losses that compare two; empty for none."""
 
     @property
     def rollout(self) -> str:
         """Episode and seat: what several samples of one rollout share."""
-        return self.key.rpartition("/")[0]
+        return self.key.rpartition("/")[0] or self.key
 
 
 def samples(group: Group, credit: GroupCredit) -> tuple[Sample, ...]:

@@ -13,6 +13,7 @@ from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.learner import Learner
 from simarena.training.losses.grpo import GRPOOptions
+from simarena.training.losses.inputs import LossOptions
 from simarena.training.samples import Sample
 
 VOCAB = 64
@@ -126,7 +127,7 @@ def plain_logprobs(model: Any, ids: Sequence[int]) -> torch.Tensor:
     return logits.log_softmax(-1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
 
 
-def learner(seed: int = 0, adapter: Lora | None = None, loss: GRPOOptions | None = None, **more: Any) -> Learner:
+def learner(seed: int = 0, adapter: Lora | None = None, loss: LossOptions | None = None, **more: Any) -> Learner:
     settings = {"lr": 1e-3, "grad_clip": 1e9, **more}
     return Learner(llama(seed), loss or GRPOOptions(), OptimiserOptions(**settings), adapter)
 

@@ -1,6 +1,7 @@
 """The learner's step: exactness on policy, invariance to how the step is cut, and what it refuses to do."""
 
 import dataclasses
+import math
 import random
 from typing import Any
 
@@ -11,11 +12,15 @@ from hypothesis import strategies as st
 from rollouts import ADAPTER, BATCH, SEAT, episode, learner, llama, plain_logprobs, record, rollout
 
 from simarena.arena.errors import UsageError
+from simarena.training.batches import micro_batches
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.credit import assign
 from simarena.training.credit.trajectory import TrajectoryOptions
 from simarena.training.groups import form
 from simarena.training.learner import Learner
+from simarena.training.losses import LOSSES
+from simarena.training.losses.correction import Correction
+from simarena.training.losses.dpo import DPOOptions
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.samples import Sample, samples
 
@@ -58,12 +63,25 @@ def test_first_step_is_reinforce() -> None:
     assert same(gradient(BATCH), plain, 1e-6)  # type: ignore[arg-type]
 
 
-@settings(max_examples=10, deadline=None)
+STALE = [dataclasses.replace(s, versions=tuple(v - (v >= 0) for v in s.versions)) for s in BATCH[:3]]
+"""The first half of the batch as if an earlier version had sampled it."""
+
+
+@pytest.mark.parametrize("kind", sorted(LOSSES))
+@settings(max_examples=4, deadline=None)
 @given(budget=st.sampled_from([1, 11, 22, 10_000]), seed=st.integers(0, 9))
-def test_micro_batches_and_arrival_order_change_no_gradient(budget: int, seed: int) -> None:
-    shuffled = random.Random(seed).sample(BATCH, len(BATCH))
-    loss = GRPOOptions(entropy=0.1, kl_beta=0.1)
-    whole = gradient(BATCH, micro_tokens=10_000, loss=loss)
+def test_micro_batches_and_arrival_order_change_no_gradient(kind: str, budget: int, seed: int) -> None:
+    batch = [
+        dataclasses.replace(
+            one, pair=f"pair {n % 3}", advantages=tuple((-1) ** (n // 3) * a for a in one.advantages)
+        )
+        for n, one in enumerate([*STALE, *BATCH[3:]])
+    ]
+    shuffled = random.Random(seed).sample(batch, len(batch))
+    more = {} if kind == "dpo" else {"entropy": 0.1, "kl_beta": 0.1}
+    loss = LOSSES[kind][0](kind=kind, **more)
+    whole = gradient(batch, micro_tokens=10_000, loss=loss)
+    assert any(g.any() for g in whole.values())
     assert same(gradient(shuffled, micro_tokens=budget, loss=loss), whole, 1e-6)
 
 
@@ -158,6 +176,44 @@ def test_sampler_mismatch_is_reported_and_does_not_touch_the_gradient() -> None:
     metrics = learner().update(noisy)
     assert metrics["mismatch/max"] == pytest.approx(0.01, abs=1e-4)
     assert same(gradient(noisy), gradient(BATCH), 0.0)
+
+
+def test_three_policies_are_kept_apart() -> None:
+    """Without a correction the ratio covers the gap to the sampler; with one it is the correction's."""
+    noisy = [dataclasses.replace(s, logprobs=tuple(p - 0.5 * (p != 0) for p in s.logprobs)) for s in STALE]
+    plain = learner().update(noisy)
+    corrected = learner(loss=GRPOOptions(correction=Correction(how="truncate", high=1.5))).update(noisy)
+    assert plain["ratio/mean"] == pytest.approx(math.exp(0.5), rel=1e-4)
+    assert "correction/weight" not in plain
+    assert corrected["ratio/mean"] == 1.0
+    assert corrected["correction/weight"] == pytest.approx(1.5)
+
+
+def test_more_epochs_move_the_ratio_and_are_more_steps() -> None:
+    once, twice = learner(lr=5e-3), learner(lr=5e-3, epochs=2)
+    assert once.update(BATCH)["ratio/max"] == 1.0
+    metrics = twice.update(BATCH)
+    assert metrics["ratio/max"] > 1.001
+    assert metrics["mismatch/max"] < 1e-5
+    assert twice.version == 1
+    steps = [int(state["step"]) for state in twice.adamw.state.values()]
+    assert set(steps) == {2}
+
+
+def test_a_pair_stays_in_one_micro_batch_and_dpo_prefers_its_chosen_side() -> None:
+    pair = [
+        dataclasses.replace(rollout(n, advantages=(sign, sign)), pair="a", key=f"e{n}/assistant/0000")
+        for n, sign in ((0, 1.0), (3, -1.0))
+    ]
+    assert len(micro_batches([*pair, *BATCH[1:3]], 1)) == 3
+    subject = learner(loss=DPOOptions(beta=1.0), lr=1e-2)
+    first, *_, last = [
+        subject.update([dataclasses.replace(s, versions=s.versions) for s in pair]) for _ in range(6)
+    ]
+    assert first["loss/policy"] == pytest.approx(math.log(2), abs=1e-5)
+    assert first["pairs/margin"] == pytest.approx(0, abs=1e-5)
+    assert last["pairs/margin"] > 0.1
+    assert last["pairs/accuracy"] == 1.0
 
 
 def test_kl_to_the_start_is_zero_at_first_and_grows() -> None:

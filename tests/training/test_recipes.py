@@ -73,7 +73,7 @@ def test_the_credit_rule_picks_its_options() -> None:
         ("credit.rule=retuns", "unknown credit.rule 'retuns': did you mean 'returns'?"),
         ("credit.gama=1", "unknown recipe key 'credit.gama': did you mean 'credit.gamma'?"),
         ("loss.clip_hi=1", "did you mean 'loss.clip_high'?"),
-        ("loss.kind=ppo", "unknown loss.kind 'ppo'"),
+        ("loss.kind=pppo", "unknown loss.kind 'pppo': did you mean 'ppo'?"),
         ("trackers=['tensorbord']", "unknown tracker 'tensorbord': did you mean 'tensorboard'?"),
     ],
 )

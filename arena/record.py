@@ -17,7 +17,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import RecordError, RunFolderError, UsageError
@@ -31,7 +31,7 @@ class RunFolder:
         self._lock: IO[str] | None = None
 
     @classmethod
-    def create(cls, path: Path) -> "RunFolder":
+    def create(cls, path: Path) -> Self:
         """A new, empty run folder that this process writes. Raises UsageError if a run is there already."""
         folder = cls(path)
         with _writing(path):
@@ -41,13 +41,12 @@ class RunFolder:
             folder.close()
             raise UsageError(f"{path} already holds a run: give --resume to go on with it, or another folder")
         with _writing(path):
-            for name in ("episodes", "checkpoints"):
-                (path / name).mkdir(exist_ok=True)
+            (path / "episodes").mkdir(exist_ok=True)
             _point_latest(path)
         return folder
 
     @classmethod
-    def resume(cls, path: Path) -> "RunFolder":
+    def resume(cls, path: Path) -> Self:
         """An existing run folder that this process goes on writing."""
         folder = cls.open(path)
         with _writing(path):
@@ -55,7 +54,7 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: Path) -> "RunFolder":
+    def open(cls, path: Path) -> Self:
         """An existing run folder, to read."""
         if not (path / "run.json").is_file():
             raise UsageError(f"{path} is not a run folder (no run.json): give the folder that `train` printed")

@@ -25,6 +25,10 @@ MODELS = {
 """Models with a short name."""
 
 
+REMOTE = "remote:"
+"""`remote:NAME` is any process that reads lane `remote.NAME` on the bus."""
+
+
 @dataclass(slots=True)
 class Cast:
     """Who sits where, and the engines that some of them need."""
@@ -49,20 +53,33 @@ def pairs(written: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-async def cast(seats: Mapping[str, str], emit: Callable[[Event], None]) -> Cast:
-    """The cast for these seats. Raises UsageError or UnknownName for who cannot be found."""
+async def cast(
+    seats: Mapping[str, str],
+    emit: Callable[[Event], None],
+    options: Mapping[str, Mapping[str, JsonValue]] | None = None,
+) -> Cast:
+    """The cast for these seats, with options of their agents by seat.
+
+    Raises UsageError or UnknownName for who cannot be found.
+    """
     chosen = Cast()
     for seat, who in seats.items():
+        more = dict((options or {}).get(seat, {}))
         if who == "human":
             chosen.seats[seat] = human.SPEC
+        elif who.startswith(REMOTE):
+            chosen.seats[seat] = AgentSpec.of_remote(who.removeprefix(REMOTE))
         elif who in table("agents") or ":" in who:
-            chosen.seats[seat] = AgentSpec(agent=who)
+            chosen.seats[seat] = AgentSpec(agent=who, options=more)
             build_agent(chosen.seats[seat])
         else:
             recipe = recipe_file.load(DEFAULT_RECIPE)
-            options: dict[str, JsonValue] = {"model": str(await model(who, recipe, emit)), "policy": seat}
-            chosen.seats[seat] = AgentSpec.of_policy(seat)
-            chosen.policies[seat] = EngineSpec(engine=recipe.policy.engine, options=options)
+            folder = await model(who, recipe, emit)
+            home = recipe_of(folder)
+            tools: dict[str, JsonValue] = {"tools": home.policy.tools} if home is not None else {}
+            chosen.seats[seat] = AgentSpec.of_policy(seat, **{**tools, **more})
+            engine: dict[str, JsonValue] = {"model": str(folder), "policy": seat}
+            chosen.policies[seat] = EngineSpec(engine=recipe.policy.engine, options=engine)
     return chosen
 
 

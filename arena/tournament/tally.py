@@ -30,7 +30,13 @@ def points(result: Result) -> Mapping[str, float]:
 def _beaten(scores: Mapping[str, float], side: str) -> float:
     """The share of the other sides that this one beat, a tie counting half."""
     others = [score for other, score in scores.items() if other != side]
-    return sum((scores[side] > score) + (scores[side] == score) / 2 for score in others) / len(others)
+    return sum(_won(scores[side], score) for score in others) / len(others)
+
+
+def _won(own: float, other: float) -> float:
+    """1, ½ or 0; differences in the tenth digit are those of adding up seats, not of play."""
+    lead = round(own - other, 9)
+    return (lead > 0) + (lead == 0) / 2
 
 
 def last_round(results: Iterable[Result]) -> int:
@@ -58,7 +64,7 @@ def cross_table(results: Iterable[Result]) -> "nx.DiGraph[str]":
             for other in scores:
                 if one != other:
                     pair = result.match.seats[teams[one][0]], result.match.seats[teams[other][0]]
-                    took[pair].append((scores[one] > scores[other]) + (scores[one] == scores[other]) / 2)
+                    took[pair].append(_won(scores[one], scores[other]))
     graph: nx.DiGraph[str] = nx.DiGraph()
     for (one, other), shares in sorted(took.items()):
         graph.add_edge(one, other, points=math.fsum(shares), matches=len(shares))

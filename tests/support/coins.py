@@ -49,3 +49,8 @@ def play(
         results += [result(match, decide(match)) for meeting in drawn for match in frame.matches(meeting)]
         random.Random(order).shuffle(results)
     return draws, results
+
+
+def one_meeting(frame: Contest, results: list[Result]) -> list[Meeting]:
+    """A format of one's own: the first two entrants meet once."""
+    return [] if results else [Meeting(1, frame.entrants[:2])]

@@ -14,12 +14,29 @@ from pydantic import Discriminator
 from simarena.arena.tournament.formats.block import Block
 from simarena.arena.tournament.formats.elimination import DoubleElimination, SingleElimination
 from simarena.arena.tournament.formats.gauntlet import Gauntlet
+from simarena.arena.tournament.formats.ladder import Ladder
 from simarena.arena.tournament.formats.round_robin import RoundRobin
 from simarena.arena.tournament.formats.swiss import Swiss
 
-__all__ = ["Block", "DoubleElimination", "Format", "Gauntlet", "RoundRobin", "SingleElimination", "Swiss"]
+__all__ = [
+    "KINDS",
+    "Block",
+    "DoubleElimination",
+    "Format",
+    "Gauntlet",
+    "Ladder",
+    "RoundRobin",
+    "SingleElimination",
+    "Swiss",
+]
 
 Format = Annotated[
-    RoundRobin | Swiss | SingleElimination | DoubleElimination | Block | Gauntlet,
+    RoundRobin | Swiss | SingleElimination | DoubleElimination | Ladder | Block | Gauntlet,
     Discriminator("kind"),
 ]
+
+KINDS = {
+    model.model_fields["kind"].default: model
+    for model in (RoundRobin, Swiss, SingleElimination, DoubleElimination, Ladder, Block, Gauntlet)
+}
+"""Format → its class."""

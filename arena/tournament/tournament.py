@@ -1,0 +1,153 @@
+"""The runner: draws a round, plays what of it is not on file, writes it down, and goes on until nothing is drawn.
+
+Its only state is the list of results, so it goes on from any folder, and its table is the same for any order in
+which matches end and any number of workers: a round is drawn from complete rounds only, and everything random has
+a name. Matches that fail by nobody's fault are played again; one that keeps failing is void. Knows no rating and
+no screen.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import SimArenaError
+from simarena.arena.protocols import Scenario
+from simarena.arena.specs import AgentSpec
+from simarena.arena.tournament.contest import Contest
+from simarena.arena.tournament.results import Match, Result
+from simarena.arena.tournament.scoring import score
+from simarena.arena.tournament.script import Script
+
+ATTEMPTS = 3
+"""Times a match is played before faults of the harness make it void."""
+VOIDS_IN_A_ROW = 8
+"""Void matches with no other between them that stop the tournament: then it is not the match that is broken."""
+
+Record = Callable[[Result, Episode], None]
+Decided = Callable[[Sequence[Result]], bool]
+Progress = Callable[[Sequence[Result], int], None]
+
+
+@dataclass
+class Tournament:
+    """One session of a tournament."""
+
+    script: Script
+    scenario: Scenario[Any]
+    contest: Contest
+    agents: Mapping[str, AgentSpec]
+    """Entrant → who plays for it."""
+    arena: SimulatorArena
+    record: Record
+    decided: Decided
+    """Asked at the end of each round; true ends the tournament."""
+    progress: Progress
+    """Told all results so far, and how many there will be at the end of the round, after each match."""
+    stopped: str = ""
+    """Why it ended before its schedule did; empty if it did not."""
+    _seen: list[Result] = field(default_factory=list)
+    _tokens: int = 0
+    _voids: list[tuple[Result, Episode]] = field(default_factory=list)
+    _began: float = field(default_factory=time.monotonic)
+
+    async def play(self, on_file: Iterable[Result] = ()) -> list[Result]:
+        """Play to the end; returns the results of every drawn match in the order of the schedule."""
+        earlier = {result.match.id: result for result in on_file}
+        done: list[Result] = []
+        while not self.stopped and (matches := self._next(done)):
+            found = [earlier[match.id] for match in matches if match.id in earlier]
+            self._seen += found
+            self._tokens += sum(result.tokens for result in found)
+            await self._play_round([match for match in matches if match.id not in earlier])
+            place = {match.id: index for index, match in enumerate(matches)}
+            done += sorted(self._seen[len(done) :], key=lambda result: place[result.match.id])
+            if not self.stopped and self.decided(done):
+                self.stopped = f"decided after round {matches[0].round}"
+        self._flush()
+        return done
+
+    def _next(self, done: Sequence[Result]) -> list[Match]:
+        """The matches of the next round, as far as the budget goes; whole mirrored sets only."""
+        drawn = [self.contest.matches(meeting) for meeting in self.script.format.draw(self.contest, done)]
+        budget = self.script.budget.matches
+        chosen: list[Match] = []
+        for meeting in drawn:
+            if budget is not None and len(done) + len(chosen) + len(meeting) > budget:
+                self.stopped = f"budget of {budget} matches"
+                break
+            chosen += meeting
+        return chosen
+
+    async def _play_round(self, matches: Sequence[Match]) -> None:
+        """Play these matches, `concurrency` at a time."""
+        waiting = asyncio.Queue[tuple[Match, int]]()
+        for match in matches:
+            waiting.put_nowait((match, 1))
+        planned = len(self._seen) + len(matches)
+
+        async def work() -> None:
+            while not waiting.empty() and not self._spent():
+                match, attempt = waiting.get_nowait()
+                episode = await self._episode(match)
+                result = score(match, episode)
+                if result.ending == "void" and attempt < ATTEMPTS:
+                    waiting.put_nowait((match, attempt + 1))
+                    continue
+                self._note(result, episode)
+                self.progress(self._seen, planned)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self.script.concurrency, len(matches))):
+                    group.create_task(work())
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+    async def _episode(self, match: Match) -> Episode:
+        """Play one match. Its id names its deal and all chance in it."""
+        seats: dict[str, AgentSpec | str] = {seat: self.agents[who] for seat, who in match.seats.items()}
+        played = self.arena.play(
+            self.scenario,
+            options=self.script.scenario.options,
+            seats={**self.script.seats, **seats},
+            deals=[match.deal],
+            prefix=match.id,
+        )
+        (episode,) = [episode async for episode in played]
+        return episode
+
+    def _note(self, result: Result, episode: Episode) -> None:
+        """Write a result down. Voids wait for one that is not, so that a broken harness leaves no trace on
+        file."""
+        self._seen.append(result)
+        self._tokens += result.tokens
+        if result.ending == "void":
+            self._voids.append((result, episode))
+            if len(self._voids) >= VOIDS_IN_A_ROW:
+                raise SimArenaError(
+                    f"{len(self._voids)} matches in a row failed by nobody's fault, the last: {result.fault}; "
+                    "mend it and go on with --resume"
+                )
+            return
+        self._flush()
+        self.record(result, episode)
+
+    def _flush(self) -> None:
+        for void in self._voids:
+            self.record(*void)
+        self._voids.clear()
+
+    def _spent(self) -> bool:
+        """Whether a budget of tokens or minutes is used up."""
+        budget = self.script.budget
+        if budget.tokens is not None and self._tokens >= budget.tokens:
+            self.stopped = f"budget of {budget.tokens} tokens"
+        elif budget.minutes is not None and time.monotonic() - self._began >= budget.minutes * 60:
+            self.stopped = f"budget of {budget.minutes:g} minutes"
+        else:
+            return False
+        return True

@@ -1,0 +1,56 @@
+"""Rating checkpoints: the tournament in which all checkpoints of a run meet its anchors.
+
+Anchors are the scripted agents that the run knows: the teacher it cloned, and an echo, which says nothing of use.
+Knows no command line; `arena/tournament` plays it.
+"""
+
+from typing import Any
+
+from simarena.arena.errors import UsageError
+from simarena.arena.record import RunFolder
+from simarena.arena.specs import build_scenario
+from simarena.arena.tournament.script import Script, parse
+from simarena.training import recipe_file
+from simarena.training.config import LEARNER
+from simarena.training.evaluation import options_of
+
+DEALS = 64
+"""Held-out deals that everyone plays where one side plays alone."""
+CYCLES = 16
+"""Deals of every meeting where two sides oppose each other, each played from both."""
+
+
+def rate_checkpoints(run: RunFolder) -> Script:
+    """The tournament of this run's checkpoints and anchors, on held-out deals.
+
+    Where one seat learns, everyone plays the same deals alone (block design); where two do, everyone meets
+    everyone. Raises UsageError for a run without checkpoints.
+    """
+    recipe = recipe_file.parse(run.facts()["recipe"])
+    steps = run.checkpoints()
+    if not steps:
+        raise UsageError(f"run {str(run.path)!r} has no checkpoint yet: there is nothing to rate")
+    entrants: dict[str, Any] = {f"step-{step}": str(path) for step, path in steps.items()}
+    cloning = recipe.policy.cloning
+    if cloning.teacher:
+        entrants["teacher"] = {"agent": cloning.teacher, "options": cloning.options}
+    entrants["echo"] = "echo"
+    options = options_of(recipe, "heldout")
+    build_scenario(recipe.scenario.name, options)
+    alone = len(recipe.learners) == 1
+    return parse(
+        {
+            "name": f"{recipe.name}-checkpoints",
+            "seed": recipe.seed,
+            "backend": recipe.backend,
+            "bus": recipe.bus,
+            "scenario": {"name": recipe.scenario.name, "options": options},
+            "entrants": entrants,
+            "format": {"kind": "block" if len(recipe.learners) != 2 else "round-robin"},
+            "sides": {seat: [seat] for seat in recipe.learners},
+            "seats": {seat: agent for seat, agent in recipe.seats.items() if agent != LEARNER},
+            "best_of": DEALS if alone else CYCLES,
+            "limits": recipe.rollout.limits.model_dump(),
+            "concurrency": recipe.rollout.concurrency,
+        }
+    )

@@ -1,0 +1,193 @@
+"""`simarena tournament`: plays a scripted competition and prints a table one can trust."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from simarena.arena.arena import SimulatorArena
+from simarena.arena.errors import UsageError
+from simarena.arena.specs import build_scenario
+from simarena.arena.text import visible
+from simarena.arena.tournament.estimate import estimate
+from simarena.arena.tournament.folder import TournamentFolder
+from simarena.arena.tournament.script import Budget, Script, load, parse
+from simarena.arena.tournament.session import Session, Snapshot, Watch
+from simarena.arena.tournament.tournament import Tournament
+from simarena.training.checkpoint_rating import rate_checkpoints
+from simarena.tui import runs
+from simarena.tui.board import clock
+from simarena.tui.casting import Cast, cast
+from simarena.tui.commands.play import PATIENCE
+from simarena.tui.console import emit, invocation, narrate, run, show
+from simarena.tui.progress import tell
+from simarena.tui.standings import panel, watching
+
+HOME = Path("tournaments")
+SCHEDULE = (
+    "name",
+    "seed",
+    "scenario",
+    "entrants",
+    "format",
+    "sides",
+    "seats",
+    "mirrored",
+    "best_of",
+    "limits",
+    "rating",
+)
+"""Keys that decide who meets whom and what it means; a resume must not change them."""
+PROBES = 24
+"""Matches a dry run plays to see how long they take."""
+
+
+def tournament(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A script (.toml or .py), a tournament's folder, or a training run."),
+    ],
+    out: Annotated[Path | None, typer.Option(help="The folder.  [default: tournaments/NAME-TIME]")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the folder in --out, or else the newest of this name.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how much there is to play, time a few matches, and exit.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout at the end.")] = False,
+) -> None:
+    """Play a tournament and rate everyone, with intervals.
+
+    It can be killed at any moment: `--resume` goes on to the same table. A training run's name rates all its
+    checkpoints.
+
+    Example: simarena tournament examples/tournaments/dilemma.toml
+    """
+    script = _script(what)
+    if dry_run:
+        run(_estimate(script, json))
+        return
+    contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
+    script.format.draw(contest, [])  # refused before anything is written
+    folder = _folder(script, what, out, resume)
+    try:
+        with closing(folder), watching() as watch:
+            final = run(_play(script, folder, watch))
+    except typer.Exit:
+        narrate(Text(visible(f"go on with: {invocation()} tournament {what} --resume --out {folder.path}")))
+        raise
+    if json:
+        emit({**final.data(), "folder": str(folder.path)})
+    (narrate if json else show)(*_ending(final, folder))
+
+
+def _script(what: str) -> Script:
+    """The script in a file, in a tournament's folder, or the one that rates a training run's checkpoints."""
+    if Path(what).suffix in (".toml", ".py"):
+        return load(Path(what))
+    path = runs.folder(what) or HOME / what
+    if not (path / "run.json").is_file():
+        raise UsageError(f"{what!r} is no script (.toml, .py), no tournament folder and no training run")
+    facts = TournamentFolder.open(path).facts()
+    return parse(facts["script"]) if "script" in facts else rate_checkpoints(TournamentFolder.open(path))
+
+
+def _folder(script: Script, what: str, out: Path | None, resume: bool) -> TournamentFolder:
+    """The folder to write: a new one, or the one to go on with once it is known to hold the same tournament."""
+    if not resume:
+        folder = TournamentFolder.create(out or HOME / f"{script.name}-{time.strftime('%Y%m%d-%H%M%S')}")
+        folder.describe({"name": script.name, "script": script.model_dump(mode="json")})
+        return folder
+    folder = TournamentFolder.resume(out or _newest(script, what))
+    before = folder.facts().get("script", {})
+    for key, value in script.model_dump(mode="json", include=set(SCHEDULE)).items():
+        if before.get(key) != value:
+            folder.close()
+            raise UsageError(
+                f"{folder.path} was played with another {key!r}: resume with the script it was begun with "
+                f"(`tournament {folder.path} --resume`), or begin anew without --resume"
+            )
+    folder.describe({**folder.facts(), "script": script.model_dump(mode="json")})
+    return folder
+
+
+def _newest(script: Script, what: str) -> Path:
+    if (
+        not Path(what).suffix
+        and (path := runs.folder(what) or HOME / what).is_dir()
+        and (path / "results.jsonl").exists()
+    ):
+        return path
+    found = sorted(HOME.glob(f"{script.name}-*/run.json"))
+    if not found:
+        raise UsageError(f"no folder of tournament {script.name!r} in {HOME}/: begin it without --resume")
+    return found[-1].parent
+
+
+@asynccontextmanager
+async def _opened(script: Script) -> AsyncIterator[tuple[SimulatorArena, Cast]]:
+    """An arena in which all entrants can play."""
+    who = {name: entrant.agent for name, entrant in script.entrants.items()}
+    chosen = await cast(who, tell, {name: entrant.options for name, entrant in script.entrants.items()})
+    limits = script.limits
+    if chosen.human:
+        limits = limits.model_copy(update={"turn_seconds": PATIENCE, "episode_seconds": PATIENCE})
+    async with SimulatorArena(
+        script.backend,
+        bus=script.bus,
+        seed=script.seed,
+        policies=chosen.policies,
+        people=script.people,
+        limits=limits,
+    ) as arena:
+        if chosen.human:
+            await arena.host("human")
+        yield arena, chosen
+
+
+async def _play(script: Script, folder: TournamentFolder, watch: Watch) -> Snapshot:
+    async with _opened(script) as (arena, chosen):
+        if chosen.human:
+            script = script.model_copy(update={"concurrency": 1})
+        return await Session(script, folder, chosen.seats, watch).play(arena)
+
+
+async def _estimate(script: Script, json: bool) -> None:
+    """Count the matches, play a few without keeping them, and say what all of it will take."""
+    scenario = build_scenario(script.scenario.name, script.scenario.options)
+    contest = script.contest(scenario)
+    plan = estimate(script, contest)
+    probe = script.model_copy(update={"budget": Budget(matches=max(PROBES, len(contest.sides)))})
+    async with _opened(script) as (arena, chosen):
+        began = time.monotonic()
+        trial = Tournament(
+            probe, scenario, contest, chosen.seats, arena, lambda *_: None, lambda _: False, lambda *_: None
+        )
+        results = await trial.play()
+        seconds = (time.monotonic() - began) / len(results)
+    tokens = sum(result.tokens for result in results) / len(results)
+    if json:
+        emit({"rounds": plan.rounds, "matches": [plan.low, plan.high], "seconds": seconds, "tokens": tokens})
+        return
+    show(
+        Text(f"{script.name}: {len(contest.entrants)} entrants, {script.format.kind}", "bold"),
+        Text(f"matches  {plan.matches()} in {plan.rounds} rounds"),
+        Text(
+            f"time     about {clock(seconds * plan.high)} ({seconds:.2g} s a match in {len(results)} played now)"
+        ),
+        Text(f"tokens   about {tokens * plan.high:,.0f}"),
+        Text("nothing was kept", "dim"),
+    )
+
+
+def _ending(final: Snapshot, folder: TournamentFolder) -> Iterator[RenderableType]:
+    yield panel(final)
+    yield ""
+    yield from (Text(visible(sentence)) for sentence in final.words)
+    yield ""
+    yield Text(visible(f"folder  {folder.path}\nreport  {folder.path / 'report.html'}"))

@@ -12,6 +12,7 @@ from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
 from simarena.arena.specs import table
+from simarena.training.alarms import ALARMS, Action
 from simarena.training.credit import RULES
 from simarena.training.credit.returns import ReturnsOptions
 from simarena.training.credit.statistics import CreditOptions
@@ -178,6 +179,15 @@ class OptimiserOptions(Frozen):
     """Tokens of one micro-batch, padding among them; bounds memory, changes no gradient."""
 
 
+class MonitorOptions(Frozen):
+    """What is measured on the way beside what a step costs anyway."""
+
+    mutual_every: int = Field(default=0, ge=0)
+    """Steps between measurements of the information between input and reply; 0: never."""
+    mutual_samples: int = Field(default=16, gt=1)
+    """N conversations of a measurement; it costs N² forward passes."""
+
+
 class EvaluationOptions(Frozen):
     """How the policy is measured: before, after, and on the way, on held-out deals."""
 
@@ -209,6 +219,9 @@ class Recipe(Frozen):
     filters: FilterOptions = FilterOptions()
     optimiser: OptimiserOptions = OptimiserOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
+    monitors: MonitorOptions = MonitorOptions()
+    alarms: dict[str, Action] = Field(default_factory=dict)
+    """What an alarm does: `off`, `warn`, `stop` or `rollback`; `warn` for those left out."""
     checkpoint_every: int = Field(default=20, gt=0)
     """Steps between checkpoints; the last step always has one."""
     trackers: tuple[str, ...] = ()
@@ -222,6 +235,14 @@ class Recipe(Frozen):
                 raise UnknownName("tracker", name, TRACKERS)
         return names
 
+    @field_validator("alarms")
+    @classmethod
+    def _alarms(cls, actions: dict[str, Action]) -> dict[str, Action]:
+        for name in actions:
+            if name not in ALARMS:
+                raise UnknownName("alarm", name, ALARMS)
+        return actions
+
     @property
     def learners(self) -> tuple[str, ...]:
         """The seats that learn."""
@@ -229,6 +250,8 @@ class Recipe(Frozen):
 
     @model_validator(mode="after")
     def _agree(self) -> "Recipe":
+        if "template" in self.alarms and not self.monitors.mutual_every:
+            raise ValueError("alarms.template is not used without measurements: set monitors.mutual_every")
         if self.bus and redact(self.bus) != self.bus:
             raise ValueError(
                 "bus holds a password, which run.json would keep: "

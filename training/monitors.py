@@ -5,6 +5,7 @@ The learner reports on tokens and gradients, the run loop on time; names are pro
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from simarena.training.credit.turns import GroupCredit
 from simarena.training.groups import Group
@@ -31,6 +32,9 @@ def of_groups(groups: Sequence[Group], rejections: Sequence[str]) -> dict[str, f
         "groups/zero_variance": _share(list(rejections).count("zero_variance"), len(groups)),
         "groups/min_group": _share(list(rejections).count("min_group"), len(groups)),
         "tokens/prefix_breaks": float(sum(_breaks(group) for group in groups)),
+        "reward/discordance": _discordance(groups),
+        **_said(groups),
+        **_checks(groups),
     }
 
 
@@ -52,6 +56,42 @@ def by_label(groups: Sequence[Group], label: str) -> Mapping[str, float]:
             if label in episode.labels:
                 table.setdefault(episode.labels[label], []).append(float(episode.success))
     return {name: _mean(values) for name, values in sorted(table.items())}
+
+
+def _checks(groups: Sequence[Group]) -> dict[str, float]:
+    """Share of the finished episodes that pass each named check."""
+    passed: dict[str, list[float]] = {}
+    for group in groups:
+        for episode in group.members:
+            for name, good in episode.checks.items():
+                passed.setdefault(name, []).append(float(good))
+    return {f"checks/{name}": _mean(values) for name, values in sorted(passed.items())}
+
+
+def _discordance(groups: Sequence[Group]) -> float:
+    """Of the pairs in a group that differ in raw outcome, the share in which reward prefers the worse."""
+    pairs = [
+        (one.outcome[group.seat] - other.outcome[group.seat], one.returns(group.seat) - other.returns(group.seat))
+        for group in groups
+        for one, other in combinations(group.members, 2)
+    ]
+    differ = [(outcome, reward) for outcome, reward in pairs if outcome]
+    return _share(sum(outcome * reward < 0 for outcome, reward in differ), len(differ))
+
+
+def _said(groups: Sequence[Group]) -> dict[str, float]:
+    """Length of turns, and the share of their three-token phrases that were there before in the same turn."""
+    turns = [
+        record.sampled
+        for group in groups
+        for episode in group.members
+        for record in episode.records_of(group.seat)
+    ]
+    phrases = [list(zip(ids, ids[1:], ids[2:], strict=False)) for ids in turns if len(ids) > 2]
+    return {
+        "tokens/per_turn": _mean([float(len(ids)) for ids in turns]),
+        "tokens/repetition": _mean([1 - len(set(found)) / len(found) for found in phrases]),
+    }
 
 
 def _breaks(group: Group) -> int:

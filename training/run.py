@@ -17,7 +17,7 @@ from simarena.arena.arena import SimulatorArena
 from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
-from simarena.training import events
+from simarena.training import alarms, events
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
@@ -48,6 +48,10 @@ class TrainReport(Frozen):
     ledger: dict[str, int]
     interrupted: bool = False
     """Stopped before the last step; it was saved, and a resume goes on."""
+    alarms: tuple[str, ...] = ()
+    """What was raised on the way, one line each."""
+    stopped_by: str = ""
+    """The alarm that ended the run; a resume would only repeat what led to it."""
 
 
 async def train(
@@ -112,6 +116,10 @@ class Run:
         self._ledger = Ledger()
         self._evidence = Evidence()
         self._step = 0
+        self._rows: list[dict[str, float]] = []
+        """Metrics of all steps so far."""
+        self._alarms: list[str] = []
+        self._stopped_by = ""
         self._since = (time.monotonic(), 0)
         """When this process began to step, and from which step."""
         self._before: events.Block | None = None
@@ -127,6 +135,8 @@ class Run:
         self._since = (time.monotonic(), self._step)
         while self._step < self._recipe.steps and not stop.is_set():
             await self._train_step()
+            if await self._alarmed():
+                break
             last = self._step == self._recipe.steps
             if last or _due(self._step, self._recipe.evaluation.every):
                 self._after = await self._evaluate()
@@ -141,7 +151,9 @@ class Run:
             after=self._after,
             reward=trend(self._folder.metrics()),
             ledger=self._ledger.counts(),
-            interrupted=self._step < self._recipe.steps,
+            interrupted=self._step < self._recipe.steps and not self._stopped_by,
+            alarms=tuple(self._alarms),
+            stopped_by=self._stopped_by,
         )
 
     async def _train_step(self) -> None:
@@ -160,7 +172,10 @@ class Run:
             lesson.take([episode async for episode in play])
         require_some(lesson.episodes)
         played = time.monotonic()
-        metrics = await self._trainer.update(lesson.samples())
+        samples = lesson.samples()
+        metrics = await self._trainer.update(samples)
+        if _due(self._step + 1, self._recipe.monitors.mutual_every):
+            metrics |= await self._trainer.mutual(samples, self._recipe.monitors.mutual_samples)
         updated = time.monotonic()
         self._step += 1
         await self._arena.publish(POLICY, self._step, await self._trainer.weights())
@@ -182,6 +197,9 @@ class Run:
 
     def _report_step(self, lesson: Lesson, row: dict[str, float]) -> None:
         ledger = self._ledger.counts()
+        self._rows.append({**row, "step": float(self._step)})
+        raised = alarms.raised(self._rows, self._recipe.alarms)
+        row |= {f"alarms/{alert.alarm}": 1.0 for alert, _ in raised}
         self._trackers.log(self._step, row | {f"ledger/{name}": float(n) for name, n in ledger.items()})
         self._emit(
             events.StepDone(
@@ -193,6 +211,29 @@ class Run:
                 seconds_left=self._seconds_left(),
             )
         )
+
+    async def _alarmed(self) -> bool:
+        """Say what alarms the step has raised, and act on them; whether the run is to end."""
+        for alert, action in alarms.newly(self._rows, self._recipe.alarms):
+            self._alarms.append(f"{alert.alarm} at step {self._step}: {alert.text}")
+            self._emit(events.Note(text=f"alarm {self._alarms[-1]}"))
+            if action != "warn" and not self._stopped_by:
+                self._stopped_by = alert.alarm
+                await self._end_at(alert.since if action == "rollback" else self._step)
+        return bool(self._stopped_by)
+
+    async def _end_at(self, step: int) -> None:
+        """Make the newest checkpoint one of this step, or the last before it, and evaluate it."""
+        if step < self._step:
+            saved = self._folder.checkpoints()
+            self._folder.prune({at for at in saved if at <= step} or {min(saved)})
+            told = self._alarms
+            await self._restore()
+            self._alarms = told
+            if not self._step:
+                await self._arena.publish(POLICY, 0, await self._trainer.weights())
+        self._after = await self._evaluate()
+        await self._save()
 
     def _seconds_left(self) -> float:
         """At the pace of this process so far, evaluations and saving among it."""
@@ -220,12 +261,14 @@ class Run:
         extra: dict[str, JsonValue] = {
             "ledger": cast("JsonValue", self._ledger.dump()),
             "baselines": dict(self._evidence.baselines),
+            "alarms": [*self._alarms],
             "before": self._before.model_dump(mode="json"),
             "after": self._after.model_dump(mode="json"),
         }
         with self._folder.checkpoint(self._step) as path:
             await self._trainer.save(path, extra)
-        self._folder.prune({0, self._step})
+        if "rollback" not in self._recipe.alarms.values():  # which may need any of them
+            self._folder.prune({0, self._step})
         path = self._folder.checkpoints()[self._step]
         self._emit(events.Saved(step=self._step, path=str(path)))
 
@@ -238,6 +281,8 @@ class Run:
         if steps:
             self._ledger = Ledger.load(cast("dict[str, object]", extra["ledger"]))
             self._evidence = Evidence(cast("dict[str, float]", extra["baselines"]))
+            self._rows = [row for row in self._folder.metrics() if "reward/mean" in row]
+            self._alarms = cast("list[str]", extra["alarms"])
             self._before = events.Block.model_validate(extra["before"])
             self._after = events.Block.model_validate(extra["after"])
         if self._step:

@@ -37,6 +37,14 @@ class Trainer:
     def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         return self.learner.update(batch)
 
+    def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
+        """Metrics on how much replies depend on what they answer."""
+        from simarena.training import mutual
+
+        ends = mutual.last_turns(batch, count)
+        scores = mutual.cross_scores(self.learner.model, ends, self.learner.options.micro_tokens)
+        return mutual.mutual_information(scores) if len(ends) > 1 else {}
+
     def weights(self) -> dict[str, Any]:
         return dict(self.learner.weights())
 
@@ -62,6 +70,8 @@ class TrainerDoor(Protocol):
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]: ...
 
+    async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]: ...
+
     async def weights(self) -> Any:
         """For `SimulatorArena.publish`: arrays by name, or a reference to them."""
         ...
@@ -81,6 +91,9 @@ class LocalTrainer:
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         return await asyncio.to_thread(self._trainer.update, batch)
+
+    async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
+        return await asyncio.to_thread(self._trainer.mutual, batch, count)
 
     async def weights(self) -> Any:
         return self._trainer.weights()
@@ -124,6 +137,10 @@ class RayTrainer:
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         metrics: dict[str, float] = await self._do("update", batch)
+        return metrics
+
+    async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
+        metrics: dict[str, float] = await self._do("mutual", batch, count)
         return metrics
 
     async def weights(self) -> Any:

@@ -155,3 +155,8 @@ def _finish(recipe: Recipe, folder: RunFolder, report: TrainReport, json: bool) 
         )
         raise typer.Exit(130)
     (narrate if json else show)(*ending(recipe, folder, report))
+    if report.stopped_by:
+        narrate(
+            Text(visible(f"ended at step {report.steps} of {recipe.steps} by alarm {report.alarms[-1]}"), "bold")
+        )
+        raise typer.Exit(1)

@@ -1,8 +1,10 @@
-"""Mean scores, success and pass^k: ratings where an entrant plays against a task, not against entrants.
+"""Mean scores, success and pass^k: ratings where an entrant plays against a task, or for points.
 
-Errors count a pair (for one seat: a deal, shared by all entrants) as one observation. They are draws of a
-Bayesian bootstrap with a Jeffreys prior, half a success and half a failure: for yes-or-no outcomes of single
-matches that is exactly the Beta posterior, so 20 of 20 is not called certain. Knows no strengths.
+Errors count a mirrored pair, or with one seat a deal that all entrants share, as one observation. They are draws
+of a Bayesian bootstrap with a Jeffreys prior of half a success and half a failure: for yes-or-no outcomes of
+single matches that is exactly the Beta posterior, so 20 of 20 is not called certain. Opponents met in two or more
+pairs are taken as given, so errors are about more games in this field; those met in one pair only count as a
+sample of opponents. Knows no strengths.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,20 +20,71 @@ from simarena.arena.tournament.results import Result
 _REPLICATES = 2000
 
 
+@dataclass(frozen=True)
+class _Sample:
+    """Observations of one entrant that weigh alike: one row per cluster."""
+
+    sums: Floats
+    counts: Floats
+    weights: Floats
+    """[B, rows], of mean 1."""
+
+
 def mean_scores(results: Sequence[Result], *, entrants: Iterable[str] = (), seed: int = 0) -> Estimate:
     """Mean outcome in [0, 1] per entrant over all its seats; 0.5 and (nearly) [0, 1] for one without a match."""
     names = tuple(sorted({*entrants, *(e for r in results for e in r.match.seats.values())}))
-    scored = [r for r in results if r.outcome]
-    clusters = sorted({r.match.pair for r in scored})
-    sums, counts = np.zeros((len(clusters), len(names))), np.zeros((len(clusters), len(names)))
-    row, column = {c: k for k, c in enumerate(clusters)}, {n: k for k, n in enumerate(names)}
-    for result in scored:
-        for seat, entrant in result.match.seats.items():
-            sums[row[result.match.pair], column[entrant]] += result.outcome[seat]
-            counts[row[result.match.pair], column[entrant]] += 1
-    total = counts.sum(axis=0)
-    values = np.divide(sums.sum(axis=0), total, out=np.full(len(names), 0.5), where=total > 0)
-    return Estimate(names, values, _draws(sums, counts, np.random.default_rng(seed)))
+    clusters: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        for seat, value in result.outcome.items():
+            cluster = clusters.setdefault(result.match.pair, {})
+            cluster.setdefault(result.match.seats[seat], []).append(value)
+    alone = {r.match.pair for r in results if r.outcome and len(set(r.match.seats.values())) == 1}
+    field = {pair: frozenset(cluster) for pair, cluster in sorted(clusters.items()) if pair not in alone}
+    met = {entrants: sum(other == entrants for other in field.values()) for entrants in set(field.values())}
+    chance = np.random.default_rng(seed)
+    weights = {pair: _weights(chance, met.get(field.get(pair, frozenset()), 1)) for pair in sorted(clusters)}
+    values, draws = np.full(len(names), 0.5), np.empty((_REPLICATES, len(names)))
+    for place, name in enumerate(names):
+        strata: dict[frozenset[str], list[str]] = {}
+        for pair in weights:
+            if name in clusters[pair]:
+                company = field.get(pair, frozenset())
+                strata.setdefault(company if met.get(company, 1) > 1 else frozenset(), []).append(pair)
+        samples = [
+            _sample([clusters[pair][name] for pair in pairs], [weights[p] for p in pairs])
+            for pairs in strata.values()
+        ]
+        if samples:
+            values[place] = sum(s.sums.sum() for s in samples) / sum(s.counts.sum() for s in samples)
+        draws[:, place] = _draws(samples, chance)
+    return Estimate(names, values, draws)
+
+
+def _weights(chance: np.random.Generator, alike: int) -> Floats:
+    """[B] weights of one cluster among `alike` of the same entrants.
+
+    Exponential for one of many. Few repetitions would understate their own variance, by (n − 1) / (n + 1): gamma
+    weights of shape (n − 2) / n give it in full.
+    """
+    shape = max(alike - 2, 1) / alike if alike > 1 else 1.0
+    return chance.gamma(shape, size=_REPLICATES) / shape
+
+
+def _sample(outcomes: Sequence[Sequence[float]], weights: Sequence[Floats]) -> _Sample:
+    sums, counts = np.array([sum(values) for values in outcomes]), np.array([len(values) for values in outcomes])
+    return _Sample(sums, counts.astype(np.float64), np.stack(weights, axis=1))
+
+
+def _draws(samples: Sequence[_Sample], chance: np.random.Generator) -> Floats:
+    """[B] means: those of the samples, in their given shares, and the prior as one more observation."""
+    prior = chance.gamma(0.5, size=(2, _REPLICATES))
+    weight, total = np.zeros(_REPLICATES), np.zeros(_REPLICATES)
+    share = sum(sample.counts.sum() for sample in samples)
+    for sample in samples:
+        mean = (sample.weights @ sample.sums) / np.maximum(sample.weights @ sample.counts, 1e-300)
+        total += mean * sample.counts.sum() / share
+        weight += sample.weights.sum(axis=1)
+    return np.asarray((weight * total + prior[0]) / (weight + prior.sum(axis=0)))
 
 
 @dataclass(frozen=True)
@@ -64,27 +117,21 @@ def success(results: Sequence[Result], k: Sequence[int] = (1, 2, 4, 8), seed: in
 
 def _success(entrant: str, tasks: dict[int, list[bool]], k: Sequence[int], seed: int) -> Success:
     outcomes = [tasks[deal] for deal in sorted(tasks)]
-    wins, played = (np.array([f(t) for t in outcomes], dtype=np.float64)[:, None] for f in (sum, len))
-    feasible = [size for size in k if size <= min(len(t) for t in outcomes)]
-    passed = {size: np.array([[comb(sum(t), size) / comb(len(t), size)] for t in outcomes]) for size in feasible}
+    feasible = [size for size in k if size <= min(len(trials) for trials in outcomes)]
     chance = np.random.default_rng(seed)
+    weights = [_weights(chance, 1) for _ in outcomes]
+
+    def mean_over_tasks(shares: Sequence[Sequence[float]]) -> Effect:
+        sample = _sample(shares, weights)
+        return effect(float(sample.sums.sum() / sample.counts.sum()), _draws([sample], chance))
+
     return Success(
         entrant=entrant,
         tasks=len(outcomes),
-        trials=int(played.sum()),
-        rate=effect(float(wins.sum() / played.sum()), _draws(wins, played, chance)[:, 0]),
+        trials=sum(len(trials) for trials in outcomes),
+        rate=mean_over_tasks([[float(solved) for solved in trials] for trials in outcomes]),
         pass_hat={
-            size: effect(float(share.mean()), _draws(share, np.ones_like(share), chance)[:, 0])
-            for size, share in passed.items()
+            size: mean_over_tasks([[comb(sum(trials), size) / comb(len(trials), size)] for trials in outcomes])
+            for size in feasible
         },
     )
-
-
-def _draws(sums: Floats, counts: Floats, chance: np.random.Generator) -> Floats:
-    """[B, n] means under Dirichlet weights of the clusters [C, n] and the prior's two half observations."""
-    weights = chance.exponential(size=(_REPLICATES, len(sums)))
-    size = np.divide(
-        counts.sum(axis=0), (counts > 0).sum(axis=0), out=np.ones(counts.shape[1]), where=counts.any(axis=0)
-    )
-    prior = size * chance.gamma(0.5, size=(2, _REPLICATES, counts.shape[1]))
-    return np.asarray((weights @ sums + prior[0]) / (weights @ counts + prior.sum(axis=0)))

@@ -129,3 +129,33 @@ def test_entrants_on_the_same_tasks_are_compared_task_by_task() -> None:
     ]
     assert mean_scores(shared).gap("good", "plain").low > 0
     assert mean_scores(apart).gap("good", "plain").low < 0
+
+
+@pytest.mark.parametrize("pairs", [2, 6], ids=["2 pairs a meeting", "6 pairs a meeting"])
+def test_mean_scores_against_a_given_field(pairs: int) -> None:
+    """Opponents are the same each time, so what differs between them is no error; only more games would tell."""
+    chance = np.random.default_rng(16)
+    odds = chance.uniform(0.1, 0.9, size=(5, 5))  # [i, j], i > j: the chance that i wins
+    truth = np.array(
+        [
+            np.mean([odds[max(i, j), min(i, j)] if i > j else 1 - odds[j, i] for j in range(5) if j != i])
+            for i in range(5)
+        ]
+    )
+    covered, widths = [], []
+    for seed in range(100):
+        results = [
+            result(name(i), name(j), float(chance.random() < odds[i, j]), f"{i}{j}{k}", mirror)
+            for i in range(5)
+            for j in range(i)
+            for k in range(pairs)
+            for mirror in range(2)
+        ]
+        estimate = mean_scores(results, seed=seed)
+        covered.append(inside(estimate, truth))
+        widths.append(np.ptp(np.quantile(estimate.draws, [0.025, 0.975], axis=0), axis=0).mean())
+    exact = 3.92 * np.sqrt(
+        np.mean(odds[np.tril_indices(5, -1)] * (1 - odds[np.tril_indices(5, -1)])) / (8 * pairs)
+    )
+    assert 0.92 <= np.mean(covered) <= 0.98
+    assert np.mean(widths) < 1.25 * exact

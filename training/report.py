@@ -3,15 +3,13 @@
 Curves are inline SVG. All text, above all what models said, passes the sanitiser and is escaped.
 """
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from simarena.arena.episodes import Episode
-from simarena.arena.messages import ToolCall, ToolResult
-from simarena.arena.text import visible
+from simarena.arena.page import conversation, page, safe
 from simarena.training.events import Block, Rate
 
 _WIDTH, _HEIGHT, _EDGE = 360, 150, 34
@@ -26,21 +24,6 @@ _CURVES = (
     "episodes/turns",
     "mismatch/max",
 )
-_STYLE = """
-:root{--ink:#1d2733;--soft:#66758a;--line:#dfe5ec;--paper:#fff;--accent:#2563a8;--good:#1b7f4d}
-@media(prefers-color-scheme:dark){:root{--ink:#e3e9f0;--soft:#93a1b3;--line:#2b3542;--paper:#141a21;--accent:#6cabef;
---good:#5cc78f}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1180px;margin:2rem auto;
-padding:0 1rem}h1{font-size:1.5rem;margin:0}
-h2{font-size:1.1rem;margin:2rem 0 .6rem}p,figcaption,th,.by{color:var(--soft)}
-.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(340px,1fr));gap:1rem}figure{margin:0}
-svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px}svg text{font-size:10px;fill:var(--soft)}
-polyline{fill:none;stroke:var(--accent);stroke-width:1.6}.axis{stroke:var(--line)}circle{fill:var(--accent)}
-table{border-collapse:collapse}td,th{padding:.2rem .9rem .2rem 0;text-align:left;
-border-bottom:1px solid var(--line);font-variant-numeric:tabular-nums}
-.said{margin:.2rem 0;white-space:pre-wrap}.by{display:inline-block;min-width:7rem}
-.better{color:var(--good)}pre{border:1px solid var(--line);border-radius:6px;padding:.8rem;overflow:auto}
-"""
 
 
 def write_report(
@@ -57,22 +40,17 @@ def render(
     run: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], conversations: Sequence[tuple[str, Episode]] = ()
 ) -> str:
     """The page. `run` may hold `name`, `plan`, `before` and `after` (blocks); each row of `metrics` has `step`."""
-    title = _safe(str(run.get("name", "run")))
+    title = str(run.get("name", "run"))
     before, after = (Block.model_validate(run[key]) if run.get(key) else None for key in ("before", "after"))
     steps = max((float(row["step"]) for row in metrics), default=0.0)
     parts = [
-        f"<h1>{title}</h1><p>{steps:g} steps</p>",
+        f"<h1>{safe(title)}</h1><p>{steps:g} steps</p>",
         _comparison(before, after) if before and after else "",
         "<h2>Learning curves</h2>" + f'<div class="grid">{"".join(_curves(metrics))}</div>',
-        "".join(_conversation(heading, episode) for heading, episode in conversations),
-        f"<h2>Settings</h2><pre>{_safe(str(run.get('plan', '')))}</pre>",
+        "".join(f"<h2>{safe(heading)}</h2>{conversation(episode)}" for heading, episode in conversations),
+        f"<h2>Settings</h2><pre>{safe(str(run.get('plan', '')))}</pre>",
     ]
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
-
-
-def _safe(text: str) -> str:
-    return html.escape(visible(text))
+    return page(title, parts)
 
 
 def _comparison(before: Block, after: Block) -> str:
@@ -80,7 +58,7 @@ def _comparison(before: Block, after: Block) -> str:
     for persona in sorted(before.by_persona.keys() | after.by_persona.keys()):
         rows.append((persona, before.by_persona.get(persona), after.by_persona.get(persona)))
     body = "".join(
-        f"<tr><td>{_safe(name)}</td><td>{_rate(was)}</td><td{_mark(was, now)}>{_rate(now)}</td></tr>"
+        f"<tr><td>{safe(name)}</td><td>{_rate(was)}</td><td{_mark(was, now)}>{_rate(now)}</td></tr>"
         for name, was, now in rows
     )
     for name in ("harmful_compliance", "over_refusal"):
@@ -136,27 +114,3 @@ def _curve(points: Sequence[tuple[float, float]]) -> str:
         f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 4}" text-anchor="end">{right:g}</text>'
         f'<text x="{float(x) + 5:.1f}" y="{y}">{points[-1][1]:.3g}</text></svg>'
     )
-
-
-def _conversation(heading: str, episode: Episode) -> str:
-    lines = "".join(
-        f'<div class="said"><span class="by">{_safe(message.seat)}</span>{_safe(_text(message.parts))}</div>'
-        for message in episode.messages
-        if message.kind != "thought"
-    )
-    checks = ", ".join(f"{'✓' if passed else '✗'} {name}" for name, passed in sorted(episode.checks.items()))
-    labels = ", ".join(f"{name} {value}" for name, value in sorted(episode.labels.items()))
-    ended = f"{labels} · {episode.ending} · {checks}"
-    return f"<h2>{_safe(heading)}</h2>{lines}<p>{_safe(ended)}</p>"
-
-
-def _text(parts: Sequence[Any]) -> str:
-    said = []
-    for part in parts:
-        if isinstance(part, ToolCall):
-            said.append(f"{part.name}({', '.join(f'{k}={v}' for k, v in part.arguments.items())})")
-        elif isinstance(part, ToolResult):
-            said.append(f"{part.name} → {part.content}")
-        else:
-            said.append(getattr(part, "text", "[image]"))
-    return " ".join(said)

@@ -28,7 +28,8 @@ class Meeting:
     leg: int = 1
     """Counts the deals of the same entrants in this round, for best-of-n."""
     deal: str = ""
-    """Meetings with the same deal name are dealt the same cards; empty: cards of its own."""
+    """Meetings of one round with the same deal name are dealt the same, and compared with each other; empty: a
+    deal of its own."""
 
     @property
     def id(self) -> str:
@@ -48,6 +49,9 @@ class Contest(Frozen):
     best_of: int = Field(default=1, ge=1)
     """Deals per meeting of a round. Elimination stops when the winner is sure; other formats play them all, since
     a rating uses every match."""
+
+    trials: int = Field(default=1, ge=1)
+    """Times each match is played, on the same deal with fresh chance of the agents: for pass^k."""
 
     @field_validator("entrants")
     @classmethod
@@ -87,13 +91,14 @@ class Contest(Frozen):
         grouped = len(teams) > len(self.sides)
         return [
             Match(
-                id=f"{meeting.id}{chr(ord('a') + turn)}",
+                id=f"{meeting.id}{chr(ord('a') + turn)}{trial or ''}",
                 seats=self._seats(meeting.entrants, turn),
-                pair=meeting.id,
+                pair=f"r{meeting.round}/{meeting.deal}/{meeting.leg}" if meeting.deal else meeting.id,
                 deal=deal,
                 round=meeting.round,
                 sides=teams if grouped else {},
             )
+            for trial in range(self.trials)
             for turn in range(len(self.sides) if self.mirrored else 1)
         ]
 

@@ -39,6 +39,13 @@ class TournamentFolder(RunFolder):
             _result(line, f"{self.path / RESULTS}:{number}") for number, line in enumerate(self._lines(RESULTS), 1)
         ]
 
+    def episode(self, result: Result) -> Episode | None:
+        """What was said in this match; None if it is not on file."""
+        mark = f'{{"id":{json.dumps(result.episode, ensure_ascii=False)},'
+        lines = self._lines(f"episodes/{_batch(result.match.round)}.jsonl")
+        found = next((line for line in lines if line.startswith(mark)), None)
+        return None if found is None else Episode.model_validate_json(found)
+
     def mend(self) -> None:
         """After a kill: drop torn lines, and episodes whose result was not written any more."""
         lines = self._lines(RESULTS)

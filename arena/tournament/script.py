@@ -128,6 +128,8 @@ class Script(Frozen):
     """Play each deal once for every rotation of the sides."""
     best_of: int = Field(default=1, ge=1)
     """Deals per meeting."""
+    trials: int = Field(default=1, ge=1)
+    """Times each match is played, on the same deal with fresh chance of the agents: for pass^k."""
     limits: Limits = Limits()
     rating: Rating = Rating()
     budget: Budget = Budget()
@@ -158,6 +160,7 @@ class Script(Frozen):
                 sides=sides,
                 mirrored=self.mirrored,
                 best_of=self.best_of,
+                trials=self.trials,
             )
         except ValidationError as error:
             raise UsageError(_problem(error.errors()[0])) from None

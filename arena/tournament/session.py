@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simarena.arena.arena import SimulatorArena
-from simarena.arena.episodes import Episode
 from simarena.arena.protocols import Scenario
 from simarena.arena.specs import AgentSpec, build_scenario
 from simarena.arena.tournament.contest import Contest
+from simarena.arena.tournament.export import matches_text, results_csv, standings_csv
+from simarena.arena.tournament.findings import find
 from simarena.arena.tournament.folder import TournamentFolder
+from simarena.arena.tournament.report import render
 from simarena.arena.tournament.results import Result, Standing
 from simarena.arena.tournament.script import Script
 from simarena.arena.tournament.tournament import Tournament
@@ -80,14 +82,14 @@ class Session:
             self.contest,
             self.agents,
             arena,
-            self._record,
+            self.folder.record,
             self._decided,
             self._progress,
         )
         results = await tournament.play(self.folder.results())
         return self._finish(results, tournament.stopped)
 
-    def table(self, results: Sequence[Result], *, fast: bool) -> "Table":
+    def _rated(self, results: Sequence[Result], fast: bool) -> "Table":
         """The ratings of these results: `fast` with sandwich intervals, else with the cluster bootstrap."""
         from simarena.arena.tournament.ratings.table import rate
 
@@ -99,9 +101,6 @@ class Session:
             intervals="sandwich" if fast else None,
             seed=self.script.seed,
         )
-
-    def _record(self, result: Result, episode: Episode) -> None:
-        self.folder.record(result, episode)
 
     def _decided(self, results: Sequence[Result]) -> bool:
         error = self.script.stop.error
@@ -116,28 +115,43 @@ class Session:
         now = time.monotonic()
         if now < self._next_table:
             return
-        table = self.table(results, fast=True)
-        self._tell(results, planned, table, final=False)
+        table = self._rated(results, fast=True)
+        self._tell(results, planned, table.method, table.standings, table.words)
         self._next_table = time.monotonic() + max(EVERY, 10 * (time.monotonic() - now))
 
     def _finish(self, results: Sequence[Result], stopped: str) -> Snapshot:
-        table = self.table(results, fast=False)
-        return self._tell(results, len(results), table, final=True, stopped=stopped)
+        """The exact table, and everything the folder keeps for readers."""
+        found = find(self.script, self.contest, results, stopped, self._rated, self.folder.episode)
+        self.folder.write("report.html", render(found))
+        self.folder.write("results.csv", results_csv(results))
+        self.folder.write("standings.csv", standings_csv(found.standings))
+        self.folder.write("matches.txt", matches_text(self.script.name, self.script.scenario.name, results))
+        return self._tell(
+            results, len(results), found.method, found.standings, found.words, stopped=stopped, final=True
+        )
 
     def _tell(
-        self, results: Sequence[Result], planned: int, table: "Table", *, final: bool, stopped: str = ""
+        self,
+        results: Sequence[Result],
+        planned: int,
+        method: str,
+        standings: Sequence[Standing],
+        words: Sequence[str],
+        *,
+        stopped: str = "",
+        final: bool = False,
     ) -> Snapshot:
         snapshot = Snapshot(
             name=self.script.name,
-            method=table.method,
+            method=method,
             round=max((result.match.round for result in results), default=0),
             matches=len(results),
             planned=planned,
             seconds=round(time.monotonic() - self._began, 3),
             final=final,
             stopped=stopped,
-            standings=table.standings,
-            words=table.words,
+            standings=tuple(standings),
+            words=tuple(words),
         )
         self.folder.show(snapshot.data())
         self.watch(snapshot)

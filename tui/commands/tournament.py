@@ -39,6 +39,7 @@ SCHEDULE = (
     "seats",
     "mirrored",
     "best_of",
+    "trials",
     "limits",
     "rating",
 )

@@ -29,7 +29,7 @@ class Block(Frozen):
             return []
         if len(contest.sides) == 1:
             legs = range(1, contest.best_of + 1)
-            return [Meeting(round, (name,), leg, deal="same for all") for leg in legs for name in contest.entrants]
+            return [Meeting(round, (name,), leg, deal="all") for leg in legs for name in contest.entrants]
         tables = self._tables(contest, round)
         return [meeting for table in tables for meeting in contest.legs(round, table)]
 

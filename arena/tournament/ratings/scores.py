@@ -118,20 +118,22 @@ def success(results: Sequence[Result], k: Sequence[int] = (1, 2, 4, 8), seed: in
 def _success(entrant: str, tasks: dict[int, list[bool]], k: Sequence[int], seed: int) -> Success:
     outcomes = [tasks[deal] for deal in sorted(tasks)]
     feasible = [size for size in k if size <= min(len(trials) for trials in outcomes)]
-    chance = np.random.default_rng(seed)
-    weights = [_weights(chance, 1) for _ in outcomes]
-
-    def mean_over_tasks(shares: Sequence[Sequence[float]]) -> Effect:
-        sample = _sample(shares, weights)
-        return effect(float(sample.sums.sum() / sample.counts.sum()), _draws([sample], chance))
-
     return Success(
         entrant=entrant,
         tasks=len(outcomes),
         trials=sum(len(trials) for trials in outcomes),
-        rate=mean_over_tasks([[float(solved) for solved in trials] for trials in outcomes]),
+        rate=share(outcomes, seed),
         pass_hat={
-            size: mean_over_tasks([[comb(sum(trials), size) / comb(len(trials), size)] for trials in outcomes])
+            size: share([[comb(sum(trials), size) / comb(len(trials), size)] for trials in outcomes], seed)
             for size in feasible
         },
     )
+
+
+def share(outcomes: Sequence[Sequence[float]], seed: int = 0) -> Effect:
+    """The mean of values in [0, 1], given by cluster, with its interval; ½ and (nearly) [0, 1] without any."""
+    chance = np.random.default_rng(seed)
+    if not outcomes:
+        return effect(0.5, _draws([], chance))
+    sample = _sample(outcomes, [_weights(chance, 1) for _ in outcomes])
+    return effect(float(sample.sums.sum() / sample.counts.sum()), _draws([sample], chance))

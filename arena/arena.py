@@ -128,11 +128,12 @@ class SimulatorArena:
         group: int = 1,
         concurrency: int = 64,
         prefix: str = "play",
+        limits: Limits | None = None,
     ) -> AsyncIterator[Episode]:
         """Play `group` episodes of each deal, `concurrency` at a time; yields them as they end.
 
-        Seats left out are cast by the scenario. Ids are `prefix/deal/member`; equal seeds and ids give equal
-        episodes. Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
+        Limits left out are the arena's own; seats left out are cast by the scenario. Ids are `prefix/deal/member`;
+        equal seeds and ids give equal episodes. Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
         """
         assert self._conductor is not None, "the arena is not open: use `async with`"
         if group < 1 or concurrency < 1:
@@ -142,7 +143,7 @@ class SimulatorArena:
         cast = cast_seats(rules, seats or {})
         self._require_policies(cast)
         jobs = (
-            Job(f"{prefix}/{deal}/{member}", rules, options, cast, deal, member, self.seed, self.limits)
+            Job(f"{prefix}/{deal}/{member}", rules, options, cast, deal, member, self.seed, limits or self.limits)
             for deal in deals
             for member in range(group)
         )

@@ -18,12 +18,14 @@ from torch import Tensor
 
 from simarena.arena.errors import RunFolderError
 from simarena.training import lora
+from simarena.training.critic import Critic
 from simarena.training.learner import Learner
 
 _MODEL = "model.safetensors"
 _STATE = "trainer/state.json"
 _OPTIMISER = "trainer/optimiser.safetensors"
 _ADAPTER = "trainer/adapter.safetensors"
+_CRITIC = "trainer/critic.safetensors"
 
 
 def save(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
@@ -35,6 +37,20 @@ def save(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonVa
         _write(folder, learner, tokenizer, extra)
     except SafetensorError as error:
         raise RunFolderError(f"cannot write checkpoint {str(folder)!r}: {error}") from None
+
+
+def save_critic(folder: Path, critic: Critic) -> None:
+    """Write a critic beside its learner."""
+    (folder / "trainer").mkdir(parents=True, exist_ok=True)
+    save_file(critic.state(), folder / _CRITIC)
+
+
+def load_critic(folder: Path, critic: Critic) -> None:
+    """Put a checkpoint's critic into this one. Raises RunFolderError if there is none."""
+    try:
+        critic.restore(load_file(folder / _CRITIC))
+    except (OSError, ValueError, SafetensorError) as error:
+        raise RunFolderError(f"checkpoint {str(folder)!r} has no critic to resume: {error}") from None
 
 
 def _write(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:

@@ -4,9 +4,9 @@ Knows no file (`recipe_file.py` reads them) and loads no torch. Every key is use
 belongs to a credit rule or loss that was not chosen is an error.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
+from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName
@@ -14,8 +14,10 @@ from simarena.arena.messages import Frozen, Limits
 from simarena.arena.specs import table
 from simarena.training.alarms import ALARMS, Action
 from simarena.training.credit import RULES
+from simarena.training.credit.evidence import CriticOptions
 from simarena.training.credit.returns import ReturnsOptions
 from simarena.training.credit.statistics import CreditOptions
+from simarena.training.credit.turnppo import CriticCreditOptions
 from simarena.training.filters import FilterOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.grpo import GRPOOptions
@@ -139,6 +141,23 @@ class PolicyOptions(Frozen):
         return self
 
 
+class TurnCaps(Frozen):
+    """A staircase of turn limits: short conversations first (ScalingInter-RL of AgentGym-RL, arXiv 2509.08755)."""
+
+    caps: tuple[int, ...] = ()
+    """Limits on the turns of all seats together, rising; the last holds to the end. Empty: `limits.turns`."""
+    every: int = Field(default=0, ge=0)
+    """Steps on each stair."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "TurnCaps":
+        if bool(self.caps) != bool(self.every):
+            raise ValueError("rollout.turn_caps needs both `caps` and `every`, or neither")
+        if any(cap < 1 for cap in self.caps) or list(self.caps) != sorted(self.caps):
+            raise ValueError(f"rollout.turn_caps.caps = {list(self.caps)}: must rise from at least 1")
+        return self
+
+
 class RolloutOptions(Frozen):
     """The conversations of one step: `deals` × `group` episodes."""
 
@@ -150,8 +169,17 @@ class RolloutOptions(Frozen):
     people: int = Field(default=1, gt=0)
     """Hosts of simulated people."""
     limits: Limits = Limits()
+    turn_caps: TurnCaps = TurnCaps()
     temperature: float = 1.0
     top_p: float = 1.0
+
+    def limits_at(self, step: int) -> Limits:
+        """The limits of this step's training conversations."""
+        stairs = self.turn_caps
+        if not stairs.caps:
+            return self.limits
+        cap = stairs.caps[min(step // stairs.every, len(stairs.caps) - 1)]
+        return self.limits.model_copy(update={"turns": min(cap, self.limits.turns)})
 
     @field_validator("temperature", "top_p")
     @classmethod
@@ -197,6 +225,32 @@ class EvaluationOptions(Frozen):
     """Held-out conversations of one evaluation, one per deal."""
 
 
+class Phase(Frozen):
+    """Steps with a credit rule and a loss of their own, such as preferences or imitation before rewards."""
+
+    steps: int = Field(gt=0)
+    credit: CreditChoice = ReturnsOptions()
+    loss: LossChoice = GRPOOptions()
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Phase":
+        return _fitting(self)
+
+
+Learns = TypeVar("Learns", bound=BaseModel)
+
+
+def _fitting(one: Learns) -> Learns:
+    """Refuse a credit rule and a loss that do not go together."""
+    credit, loss = one.credit, one.loss  # type: ignore[attr-defined]
+    if credit.paired != loss.paired:
+        what = "gives pairs, which loss.kind" if credit.paired else "gives no pairs, which loss.kind"
+        need = "does not compare" if credit.paired else "needs"
+        fix = 'set loss.kind = "dpo"' if credit.paired else 'set credit.rule = "pairs"'
+        raise ValueError(f"credit.rule {credit.rule!r} {what} {loss.kind!r} {need}: {fix}")
+    return one
+
+
 class Recipe(Frozen):
     """One training run."""
 
@@ -216,6 +270,8 @@ class Recipe(Frozen):
     rollout: RolloutOptions = RolloutOptions()
     credit: CreditChoice = ReturnsOptions()
     loss: LossChoice = GRPOOptions()
+    phases: tuple[Phase, ...] = ()
+    """What the run begins with, one after the other; afterwards `credit` and `loss` hold."""
     filters: FilterOptions = FilterOptions()
     optimiser: OptimiserOptions = OptimiserOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
@@ -235,6 +291,31 @@ class Recipe(Frozen):
                 raise UnknownName("tracker", name, TRACKERS)
         return names
 
+    def phase_at(self, step: int) -> Phase | None:
+        """The phase of this step; None after the last."""
+        for phase in self.phases:
+            if step < phase.steps:
+                return phase
+            step -= phase.steps
+        return None
+
+    def credit_at(self, step: int) -> CreditOptions:
+        """How this step is credited."""
+        phase = self.phase_at(step)
+        return phase.credit if phase else self.credit
+
+    def loss_at(self, step: int) -> LossOptions:
+        """The loss of this step."""
+        phase = self.phase_at(step)
+        return phase.loss if phase else self.loss
+
+    @property
+    def critic(self) -> CriticOptions | None:
+        """The critic's settings, if some credit rule of the run has one."""
+        rules = [self.credit, *(phase.credit for phase in self.phases)]
+        found = [rule.critic for rule in rules if isinstance(rule, CriticCreditOptions)]
+        return found[0] if found else None
+
     @field_validator("alarms")
     @classmethod
     def _alarms(cls, actions: dict[str, Action]) -> dict[str, Action]:
@@ -250,6 +331,9 @@ class Recipe(Frozen):
 
     @model_validator(mode="after")
     def _agree(self) -> "Recipe":
+        _fitting(self)
+        if (total := sum(phase.steps for phase in self.phases)) > self.steps:
+            raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
         if "template" in self.alarms and not self.monitors.mutual_every:
             raise ValueError("alarms.template is not used without measurements: set monitors.mutual_every")
         if self.bus and redact(self.bus) != self.bus:

@@ -33,9 +33,9 @@ class Group:
 
     key: GroupKey
     members: tuple[Episode, ...]
-    """Finished: in the statistics and in the loss."""
+    """Finished, or cut off and counted as failed: in the statistics and in the loss."""
     truncated: tuple[Episode, ...] = ()
-    """Cut off by the harness: in neither, counted."""
+    """Cut off by the harness and not counted as failed: in neither, counted."""
     faulty: tuple[Episode, ...] = ()
     """Somebody failed: in neither, counted. Never a reward of 0."""
 
@@ -53,11 +53,12 @@ class Group:
         return len(self.members) >= share * self.size
 
 
-def form(episodes: Iterable[Episode], seat: str) -> Group:
+def form(episodes: Iterable[Episode], seat: str, fail_truncated: bool = False) -> Group:
     """The group these episodes make up for one seat, in whatever order they arrived.
 
-    Raises RecordError where they cannot be compared: another deal, scenario, policy or company at the other
-    seats, a seat that no policy plays, or one episode twice.
+    With `fail_truncated`, episodes cut off by a cap are members with an outcome of 0. Raises RecordError where
+    episodes cannot be compared: another deal, scenario, policy or company at the other seats, a seat that no
+    policy plays, or one episode twice.
     """
     ordered = sorted(episodes, key=lambda episode: (episode.member, episode.id))
     if not ordered:
@@ -70,10 +71,14 @@ def form(episodes: Iterable[Episode], seat: str) -> Group:
             raise RecordError(f"a group mixes options or other seats: {ordered[0].id!r} and {episode.id!r}")
         if episode.member == before.member:
             raise RecordError(f"member {episode.member} is twice in group {key}: {before.id!r} and {episode.id!r}")
+    if fail_truncated:
+        failed = {"outcome": dict.fromkeys(ordered[0].seats, 0.0)}
+        ordered = [e.model_copy(update=failed) if e.ending in TRUNCATED else e for e in ordered]
+    masked = frozenset() if fail_truncated else TRUNCATED
     return Group(
         key,
-        members=tuple(e for e in ordered if e.ending == "finished"),
-        truncated=tuple(e for e in ordered if e.ending in TRUNCATED),
+        members=tuple(e for e in ordered if e.ending not in FAULTY | masked),
+        truncated=tuple(e for e in ordered if e.ending in masked),
         faulty=tuple(e for e in ordered if e.ending in FAULTY),
     )
 

@@ -34,6 +34,9 @@ PerToken = dict[str, Tensor]
 class Learner:
     """Trains a model in place: all weights, or LoRA adapters if `adapter` is given.
 
+    `anchored` keeps the starting point for a loss of a later step that needs it; `loss` may be changed between
+    updates.
+
     The model is put into float32 and evaluation mode (no dropout). Raises UsageError for a model or adapter
     that cannot be trained.
     """
@@ -45,6 +48,7 @@ class Learner:
         optimiser: OptimiserOptions,
         adapter: Lora | None = None,
         seed: int = 0,
+        anchored: bool = False,
     ) -> None:
         check(model)
         self.model = model.float().eval()
@@ -57,7 +61,9 @@ class Learner:
         """Updates that changed nothing, by reason."""
         if adapter:
             lora.attach(model, adapter, derive("lora", seed))
-        self._reference = copy.deepcopy(model).requires_grad_(False) if loss.anchored and not adapter else None
+        self._reference = (
+            copy.deepcopy(model).requires_grad_(False) if (anchored or loss.anchored) and not adapter else None
+        )
         self.trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         """The parameters that learn, by name."""
         self.adamw = torch.optim.AdamW(

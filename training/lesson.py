@@ -6,16 +6,19 @@ Asks for replacement deals while groups are dropped and refill rounds are left. 
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
 from simarena.arena.seeds import derive, rng
 from simarena.training import monitors
 from simarena.training.config import Recipe
-from simarena.training.credit import Evidence, GroupCredit, assign
-from simarena.training.filters import fates, rejection
+from simarena.training.credit import Evidence, GroupCredit, TurnCredit, assign
+from simarena.training.credit.statistics import CreditOptions
+from simarena.training.filters import fates, ranked, rejection, repaired
 from simarena.training.groups import Group, form
-from simarena.training.samples import Sample, samples
+from simarena.training.privileged import hint
+from simarena.training.samples import Sample, by_turn, samples
 
 
 class Lesson:
@@ -29,6 +32,7 @@ class Lesson:
         self.credits: list[tuple[Group, GroupCredit]] = []
         """Each group trained on and its credit, with reasons; after `samples`."""
         self._dealt = self._rounds = 0
+        self._thinned = False
         self.episodes: list[Episode] = []
         """All conversations of the step so far."""
 
@@ -63,18 +67,54 @@ class Lesson:
             by_deal[episode.deal].append(episode)
         for deal in sorted(by_deal):
             for seat in self._recipe.learners:
-                group = form(by_deal[deal], seat)
+                group = form(by_deal[deal], seat, self._recipe.filters.truncated == "fail")
                 self._groups.append(group)
-                self._rejections.append(rejection(group, self._recipe.filters, self._recipe.credit.compares))
+                self._rejections.append(rejection(group, self._recipe.filters, self._credit.compares))
 
-    def samples(self) -> list[Sample]:
-        """Credit the groups that are kept, settle every episode's fate, and return what to learn from."""
-        kept = [group for group, why in self._judged() if not why]
+    @property
+    def _credit(self) -> CreditOptions:
+        return self._recipe.credit_at(self._step)
+
+    def drafts(self) -> list[Sample]:
+        """The trajectories of the groups that are kept, without credit, for a critic to read."""
+        self._thin()
+        blank = TurnCredit(advantage=0.0)
+        return [
+            sample
+            for group in self._kept()
+            for sample in samples(group, tuple((blank,) * len(e.turns_of(group.seat)) for e in group.members))
+        ]
+
+    def hints(self) -> dict[str, str]:
+        """What a privileged critic may read first, by rollout."""
+        return {f"{e.id}/{group.seat}": hint(e, group.seat) for group in self._kept() for e in group.members}
+
+    def samples(self, values: Mapping[str, Sequence[float]] | None = None) -> list[Sample]:
+        """Credit the groups that are kept, settle every episode's fate, and return what to learn from.
+
+        `values` are a critic's, one per sampled token of each draft.
+        """
+        self._thin()
+        kept = self._kept()
         chance = rng("shuffle", self._recipe.seed, self._step)
-        credits = assign(kept, self._recipe.credit, chance, self._evidence)
+        known = replace(self._evidence, values=by_turn(self.drafts(), values)) if values else self._evidence
+        credits = assign(kept, self._credit, chance, known)
+        if self._recipe.filters.repair:
+            credits = [repaired(group, credit) for group, credit in zip(kept, credits, strict=True)]
         self.credits = list(zip(kept, credits, strict=True))
         self._settle()
         return [sample for group, credit in self.credits for sample in samples(group, credit)]
+
+    def _kept(self) -> list[Group]:
+        return [group for group, why in self._judged() if not why]
+
+    def _thin(self) -> None:
+        """Drop what is too little against the rest of the step; once there is nothing to drop, a second call is
+        none."""
+        if not self._thinned:
+            late = iter(ranked(self._kept(), self._recipe.filters))
+            self._rejections = [why or next(late) for why in self._rejections]
+            self._thinned = True
 
     def _settle(self) -> None:
         """One fate an episode: trained if it is for any of its learning seats."""
@@ -107,6 +147,8 @@ class Lesson:
             **monitors.of_credit([credit for _, credit in self.credits]),
             "groups/kept": float(self._rejections.count("")),
             "groups/played": float(len(self._groups)),
+            "groups/ranked_out": float(sum(why in ("snr", "uncertain") for why in self._rejections)),
+            "rollout/turn_cap": float(self._recipe.rollout.limits_at(self._step).turns),
             "tokens/sampled": float(self.tokens),
         }
 

@@ -1,5 +1,9 @@
 """The plan of a run in plain words, for `--dry-run` and the head of every run. Pure text from a recipe."""
 
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
 from simarena.training.config import Recipe
 
 
@@ -11,10 +15,11 @@ def plan(recipe: Recipe) -> str:
         ("learns", f"{', '.join(recipe.learners)}: {_policy(recipe)}"),
         ("others", ", ".join(_others(recipe)) or "cast by the scenario"),
         ("group", f"deal × seat, {recipe.rollout.group} episodes each"),
-        ("credit", _settings(recipe.credit.model_dump())),
-        ("loss", _settings(recipe.loss.model_dump())),
-        ("filters", _settings(recipe.filters.model_dump())),
-        ("optimiser", f"AdamW {_settings(recipe.optimiser.model_dump())}"),
+        ("credit", _settings(recipe.credit)),
+        ("loss", _settings(recipe.loss)),
+        *_phases(recipe),
+        ("filters", " ".join(f"{name}={value}" for name, value in _flat(recipe.filters))),
+        ("optimiser", " ".join(["AdamW", *(f"{name}={value}" for name, value in _flat(recipe.optimiser))])),
         ("cost/step", _cost(recipe)),
         ("steps", f"{recipe.steps}, {_evaluations(recipe)}, a checkpoint every {recipe.checkpoint_every}"),
         ("trackers", ", ".join(("jsonl", *recipe.trackers))),
@@ -22,10 +27,24 @@ def plan(recipe: Recipe) -> str:
     return "\n".join(f"{name:<10} {text}" for name, text in rows)
 
 
-def _settings(options: dict[str, object]) -> str:
-    first, *rest = options.items()
-    head = str(first[1]) if isinstance(first[1], str) else f"{first[0]}={first[1]}"
+def _phases(recipe: Recipe) -> list[tuple[str, str]]:
+    told = [f"{phase.steps} steps of {phase.credit.rule} with {phase.loss.kind}" for phase in recipe.phases]
+    return [("before", ", ".join(told))] if told else []
+
+
+def _settings(options: BaseModel) -> str:
+    """The name of what was chosen and its settings; tables within are told where they are not the default."""
+    (_, head), *rest = _flat(options)
     return " ".join([head, *(f"{name}={value}" for name, value in rest)])
+
+
+def _flat(options: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        if not isinstance(value, BaseModel):
+            yield f"{prefix}{name}", str(value)
+        elif value != field.default:
+            yield from _flat(value, f"{prefix}{name}.")
 
 
 def _policy(recipe: Recipe) -> str:

@@ -83,6 +83,8 @@ def _value(text: str) -> Any:
 
 def _explain(error: ErrorDetails) -> UsageError:
     path = [str(part) for part in error["loc"]]
+    if path[:1] == ["phases"] and len(path) > 2:
+        path = path[2:]
     section = path[0] if path else ""
     if section in _CHOICES and len(path) > 1:
         chosen = path.pop(1)

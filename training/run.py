@@ -7,7 +7,7 @@ lost, since every number of a step comes from (seed, step).
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,7 @@ from simarena.training import alarms, events
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
+from simarena.training.credit.turnppo import CriticCreditOptions
 from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
 from simarena.training.lesson import Lesson
 from simarena.training.plan import plan
@@ -168,11 +169,12 @@ class Run:
                 group=self._recipe.rollout.group,
                 concurrency=self._recipe.rollout.concurrency,
                 prefix=lesson.prefix,
+                limits=self._recipe.rollout.limits_at(self._step),
             )
             lesson.take([episode async for episode in play])
         require_some(lesson.episodes)
         played = time.monotonic()
-        samples = lesson.samples()
+        samples = lesson.samples(await self._values(lesson))
         metrics = await self._trainer.update(samples)
         if _due(self._step + 1, self._recipe.monitors.mutual_every):
             metrics |= await self._trainer.mutual(samples, self._recipe.monitors.mutual_samples)
@@ -194,6 +196,13 @@ class Run:
                 "time/tokens_per_second": lesson.tokens / max(1e-9, played - began),
             },
         )
+
+    async def _values(self, lesson: Lesson) -> Mapping[str, Sequence[float]] | None:
+        """What the critic expects, if this step's credit asks one."""
+        credit = self._recipe.credit_at(self._step)
+        if not isinstance(credit, CriticCreditOptions):
+            return None
+        return await self._trainer.values(lesson.drafts(), lesson.hints() if credit.critic.privileged else {})
 
     def _report_step(self, lesson: Lesson, row: dict[str, float]) -> None:
         ledger = self._ledger.counts()

@@ -4,8 +4,8 @@ Token identity is kept: nothing is tokenised or padded here. Loads no torch, so 
 without it.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from simarena.arena.episodes import Episode
@@ -23,7 +23,7 @@ class Sample:
     """Unique: episode, seat and position of the trajectory."""
     ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    """True exactly where the policy sampled the id."""
+    """True where the policy sampled the id and the turn is trained on."""
     advantages: tuple[float, ...]
     """The turn's advantage, or the token's own, on sampled tokens; 0 elsewhere."""
     logprobs: tuple[float, ...]
@@ -35,6 +35,8 @@ class Sample:
     temperature: float = 1.0
     pair: str = ""
     """Names the pair of episodes this is one side of, for losses that compare two; empty for none."""
+    targets: tuple[float | None, ...] = ()
+    """What the critic should have expected before the id; empty if no rule has a critic."""
 
     @property
     def rollout(self) -> str:
@@ -55,6 +57,19 @@ def samples(group: Group, credit: GroupCredit) -> tuple[Sample, ...]:
     )
 
 
+def by_turn(
+    batch: Sequence[Sample], values: Mapping[str, Sequence[float]]
+) -> dict[tuple[str, str], list[list[float]]]:
+    """Values of sampled tokens, given by sample, as lists by turn, by episode and seat."""
+    found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for sample in batch:
+        episode, _, seat = sample.rollout.rpartition("/")
+        turns = [turn for turn, mine in zip(sample.turns, sample.mask, strict=True) if mine]
+        for turn, value in zip(turns, values[sample.key], strict=True):
+            found[episode, seat][turn].append(value)
+    return {key: [turns[turn] for turn in sorted(turns)] for key, turns in found.items()}
+
+
 def _of_episode(episode: Episode, group: Group, credit: Sequence[TurnCredit]) -> Iterator[Sample]:
     for part, trajectory in enumerate(episode.trajectories_of(group.seat)):
         if trajectory.policy != group.key.policy:
@@ -62,26 +77,37 @@ def _of_episode(episode: Episode, group: Group, credit: Sequence[TurnCredit]) ->
                 f"episode {episode.id!r}: seat {group.seat!r} is played by policy {group.key.policy!r}, "
                 f"but its records are of {trajectory.policy!r}"
             )
+        told = [None if t < 0 else credit[trajectory.turns[t]] for t in trajectory.turn_of]
+        mask = tuple(turn is not None and turn.used for turn in told)
         yield Sample(
             key=f"{episode.id}/{group.seat}/{part:04}",
             ids=trajectory.ids,
-            mask=trajectory.mask,
-            advantages=tuple(_advantages(trajectory, credit)),
+            mask=mask,
+            advantages=tuple(_advantages(trajectory, told)),
             logprobs=trajectory.logprobs,
             versions=tuple(-1 if t < 0 else trajectory.versions[t] for t in trajectory.turn_of),
             turns=tuple(-1 if t < 0 else trajectory.turns[t] for t in trajectory.turn_of),
             temperature=_temperature(episode, group.seat),
+            pair=f"{group.key.policy}/{credit[0].pair}" if credit and credit[0].pair else "",
+            targets=tuple(_targets(trajectory, told)) if any(turn.targets for turn in credit) else (),
         )
 
 
-def _advantages(trajectory: Trajectory, credit: Sequence[TurnCredit]) -> Iterator[float]:
+def _advantages(trajectory: Trajectory, told: Sequence[TurnCredit | None]) -> Iterator[float]:
+    for turn, place in zip(told, _places(trajectory), strict=True):
+        yield 0.0 if turn is None else turn.tokens[place] if turn.tokens else turn.advantage
+
+
+def _targets(trajectory: Trajectory, told: Sequence[TurnCredit | None]) -> Iterator[float | None]:
+    for turn, place in zip(told, _places(trajectory), strict=True):
+        yield turn.targets[place] if turn is not None and place < len(turn.targets) else None
+
+
+def _places(trajectory: Trajectory) -> Iterator[int]:
+    """Of each token, its place among the sampled tokens of its turn; of others -1."""
     seen: Counter[int] = Counter()
     for local in trajectory.turn_of:
-        if local < 0:
-            yield 0.0
-            continue
-        turn = credit[trajectory.turns[local]]
-        yield turn.tokens[seen[local]] if turn.tokens else turn.advantage
+        yield seen[local] if local >= 0 else -1
         seen[local] += 1
 
 

@@ -46,7 +46,7 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
     Gradient flows if it is enabled. The result does not depend on padding, batch mates or `chunk`, up to
     float rounding.
     """
-    hidden = _hidden(model, batch)[batch.rows, batch.columns - 1 - batch.shared]
+    hidden = states(model, batch)
     head = model.get_output_embeddings()
     targets = batch.ids[batch.rows, batch.columns]
 
@@ -64,6 +64,11 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
     ]
     logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
     return Scores(logprobs, entropy)
+
+
+def states(model: "PreTrainedModel", batch: MicroBatch) -> Tensor:
+    """The last hidden state before each policy token, from which it was predicted; shape [N, hidden]."""
+    return _hidden(model, batch)[batch.rows, batch.columns - 1 - batch.shared]
 
 
 def _hidden(model: "PreTrainedModel", batch: MicroBatch) -> Tensor:

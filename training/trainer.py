@@ -4,13 +4,14 @@ Owns nothing of its own but the way in: weights out, samples in, checkpoints to 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import JsonValue
 
 from simarena.arena.errors import SimArenaError
+from simarena.arena.seeds import derive
 from simarena.training.config import Recipe
 from simarena.training.samples import Sample
 
@@ -23,8 +24,10 @@ class Trainer:
 
         torch.set_num_threads(recipe.threads)
         from simarena.agents import models
+        from simarena.training.critic import Critic
         from simarena.training.learner import Learner
 
+        self._recipe = recipe
         self.tokenizer = models.load_tokenizer(model)
         self.learner = Learner(
             models.load_model(model),
@@ -32,10 +35,26 @@ class Trainer:
             optimiser=recipe.optimiser,
             adapter=recipe.policy.lora if recipe.policy.train == "lora" else None,
             seed=recipe.seed,
+            anchored=any(phase.loss.anchored for phase in recipe.phases),
         )
+        width = self.learner.model.config.hidden_size
+        self.critic = Critic(width, recipe.critic, derive("critic", recipe.seed)) if recipe.critic else None
 
     def update(self, batch: Sequence[Sample]) -> dict[str, float]:
-        return self.learner.update(batch)
+        self.learner.loss = self._recipe.loss_at(self.learner.version)
+        known = self.critic.learn(batch) if self.critic else {}
+        return {**known, **self.learner.update(batch)}
+
+    def values(self, batch: Sequence[Sample], hints: Mapping[str, str]) -> dict[str, list[float]]:
+        """The critic's value before each sampled token, by sample."""
+        assert self.critic is not None
+        ids = {name: self._plain(text) for name, text in hints.items()}
+        return self.critic.values(self.learner.model, batch, ids, self.learner.options.micro_tokens)
+
+    def _plain(self, text: str) -> tuple[int, ...]:
+        """The ids of a text that may not become a control token."""
+        ids = self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return tuple(ids)
 
     def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
         """Metrics on how much replies depend on what they answer."""
@@ -58,10 +77,14 @@ class Trainer:
         from simarena.training import checkpoints
 
         checkpoints.save(folder, self.learner, self.tokenizer, extra)
+        if self.critic:
+            checkpoints.save_critic(folder, self.critic)
 
     def load(self, folder: Path) -> dict[str, JsonValue]:
         from simarena.training import checkpoints
 
+        if self.critic:
+            checkpoints.load_critic(folder, self.critic)
         return checkpoints.load(folder, self.learner)
 
 
@@ -69,6 +92,8 @@ class TrainerDoor(Protocol):
     """The run loop's way to a trainer, wherever it lives."""
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]: ...
+
+    async def values(self, batch: Sequence[Sample], hints: Mapping[str, str]) -> dict[str, list[float]]: ...
 
     async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]: ...
 
@@ -91,6 +116,9 @@ class LocalTrainer:
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         return await asyncio.to_thread(self._trainer.update, batch)
+
+    async def values(self, batch: Sequence[Sample], hints: Mapping[str, str]) -> dict[str, list[float]]:
+        return await asyncio.to_thread(self._trainer.values, batch, hints)
 
     async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
         return await asyncio.to_thread(self._trainer.mutual, batch, count)
@@ -138,6 +166,10 @@ class RayTrainer:
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         metrics: dict[str, float] = await self._do("update", batch)
         return metrics
+
+    async def values(self, batch: Sequence[Sample], hints: Mapping[str, str]) -> dict[str, list[float]]:
+        values: dict[str, list[float]] = await self._do("values", batch, hints)
+        return values
 
     async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
         metrics: dict[str, float] = await self._do("mutual", batch, count)

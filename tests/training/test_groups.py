@@ -1,14 +1,14 @@
 """Groups are formed only of episodes that can be compared, and filters look at raw outcomes."""
 
 import pytest
-from rollouts import SEAT, episode
+from rollouts import SEAT, credited, episode, numbers
 
 from simarena.arena.episodes import Seat
 from simarena.arena.errors import RecordError
 from simarena.arena.ledger import Ledger
 from simarena.arena.specs import AgentSpec
-from simarena.training.filters import FilterOptions, fates, rejection
-from simarena.training.groups import GroupKey, form
+from simarena.training.filters import FilterOptions, fates, ranked, rejection, repaired
+from simarena.training.groups import Group, GroupKey, form
 
 
 def seats(policy: str = "assistant", user: str = "toy") -> dict[str, Seat]:
@@ -89,3 +89,73 @@ def test_fates_settle_every_episode_once() -> None:
     assert (counts["trained"], counts["truncated"], counts["discarded"], counts["open"]) == (6, 1, 1, 0)
     assert counts["truncated(length_cap)"] == counts["discarded(environment_fault)"] == 1
     assert set(fates(group, "zero_variance").values()) >= {("filtered", "zero_variance")}
+
+
+def spread(*pairs: tuple[float, float]) -> list[Group]:
+    """Groups of two members with these returns."""
+    return [
+        form([episode([value], member=m, deal=deal) for m, value in enumerate(pair)], SEAT)
+        for deal, pair in enumerate(pairs)
+    ]
+
+
+def test_snr_filter_keeps_most_of_the_variance() -> None:
+    """Variances 4, 1, 0, ¼: of 5¼ in all, 4 is 76 %, 5 is 95 %."""
+    groups = spread((0.0, 4.0), (1.0, 3.0), (2.0, 2.0), (1.0, 2.0))
+    assert ranked(groups, FilterOptions(snr=0.7)) == ["", "snr", "snr", "snr"]
+    assert ranked(groups, FilterOptions(snr=0.9)) == ["", "", "snr", "snr"]
+    assert ranked(groups, FilterOptions(snr=0.99)) == ["", "", "snr", ""]
+    assert ranked(groups, FilterOptions()) == [""] * 4
+
+
+def test_uncertainty_filter_keeps_a_share_of_the_groups() -> None:
+    groups = spread((0.0, 4.0), (1.0, 3.0), (2.0, 2.0), (1.0, 2.0))
+    assert ranked(groups, FilterOptions(uncertain=0.25)) == ["", "uncertain", "uncertain", "uncertain"]
+    assert ranked(groups, FilterOptions(uncertain=0.5)) == ["", "", "uncertain", "uncertain"]
+    assert ranked(groups[::-1], FilterOptions(uncertain=0.5)) == ["uncertain", "uncertain", "", ""]
+
+
+def test_seats_are_ranked_among_themselves() -> None:
+    """The rival's rewards are larger, which is no reason to drop the assistant's groups."""
+    rival = {SEAT: Seat(spec=AgentSpec.of_policy("rival")), "user": Seat(spec=AgentSpec(agent="toy"))}
+    big = form([episode([100.0 * m], member=m, seats=rival) for m in range(2)], SEAT)
+    (small,) = spread((0.0, 1.0))
+    assert ranked([big, small], FilterOptions(snr=0.5)) == ["", ""]
+
+
+def test_group_repair_keeps_what_more_than_half_survived_and_weighs_it_up() -> None:
+    def broken(finished: int) -> Group:
+        plays = [episode([float(m)], member=m) for m in range(finished)]
+        return form([*plays, *[episode(member=m, ending="agent_fault") for m in range(finished, 4)]], SEAT)
+
+    assert rejection(broken(2), FilterOptions(repair=True)) == "min_group"
+    assert rejection(broken(3), FilterOptions(repair=True)) == ""
+    assert rejection(broken(2), FilterOptions(min_group=0.5)) == ""
+    credit = credited([-1.0], [0.0], [1.0])
+    heavier = repaired(broken(3), credit)
+    assert numbers(heavier) == ((-4 / 3,), (0.0,), (4 / 3,))
+    assert heavier[0][0].parts["repair"] == 4 / 3
+    assert repaired(broken(4), credit) is credit
+
+
+def test_truncated_episodes_can_count_as_failed() -> None:
+    plays = [episode([1.0], member=0), episode([0.5], member=1, ending="turn_cap")]
+    masked, failed = form(plays, SEAT), form(plays, SEAT, fail_truncated=True)
+    assert (len(masked.members), len(masked.truncated)) == (1, 1)
+    assert (len(failed.members), len(failed.truncated)) == (2, 0)
+    assert failed.members[1].outcome[SEAT] == 0.0
+    assert not failed.members[1].success
+    assert failed.members[1].returns(SEAT) == 0.5
+    assert rejection(failed, FilterOptions()) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repair": True, "min_group": 0.5}, "min_group is not used when filters.repair"),
+        ({"snr": 0.9, "uncertain": 0.5}, "both rank groups"),
+    ],
+)
+def test_filters_that_exclude_each_other(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FilterOptions(**options)  # type: ignore[arg-type]

@@ -9,13 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from simarena.training.credit import scales
+from simarena.training.credit.bilevel import BilevelOptions, bilevel
 from simarena.training.credit.evidence import Evidence
 from simarena.training.credit.gigpo import GiGPOOptions, gigpo
+from simarena.training.credit.pairs import PairsOptions, pairs
 from simarena.training.credit.rae import RAEOptions, rae
+from simarena.training.credit.raft import RAFTOptions, raft
 from simarena.training.credit.returns import ReturnsOptions, returns
 from simarena.training.credit.rewards import by_turn, weighted
 from simarena.training.credit.statistics import CreditOptions
 from simarena.training.credit.trajectory import TrajectoryOptions, trajectory
+from simarena.training.credit.turnppo import TurnPPOOptions, turnppo
 from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.credit.userrl import UserRLOptions, userrl
 from simarena.training.groups import Group
@@ -28,8 +32,12 @@ RULES: dict[str, tuple[type[CreditOptions], Callable[[Group, Any, Evidence], Gro
     "userrl": (UserRLOptions, userrl),
     "gigpo": (GiGPOOptions, gigpo),
     "rae": (RAEOptions, rae),
+    "turnppo": (TurnPPOOptions, turnppo),
+    "bilevel": (BilevelOptions, bilevel),
+    "raft": (RAFTOptions, raft),
+    "pairs": (PairsOptions, pairs),
 }
-_SCALES = {"agent": scales.by_agent, "task": scales.by_task}
+_SCALES = {"turn": scales.by_turn, "agent": scales.by_agent, "task": scales.by_task}
 
 
 def assign(

@@ -7,12 +7,18 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from simarena.arena.episodes import Turn
 from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.groups import Group
 
 _EPSILON = 1e-6
 Numbered = list[tuple[int, float]]
-"""(sampled tokens, advantage) of turns."""
+"""(weight, advantage) of turns."""
+
+
+def by_turn(groups: Sequence[Group], credits: Sequence[GroupCredit]) -> list[GroupCredit]:
+    """(A − μ) / σ over all turns of the batch, however long they are (Agent-R1, arXiv 2511.14460)."""
+    return _scaled(groups, credits, lambda *_: "", lambda _: 1, centre=True)
 
 
 def by_agent(groups: Sequence[Group], credits: Sequence[GroupCredit]) -> list[GroupCredit]:
@@ -20,12 +26,12 @@ def by_agent(groups: Sequence[Group], credits: Sequence[GroupCredit]) -> list[Gr
 
     Groups have centred them already; this keeps an agent with large rewards from drowning the others.
     """
-    return _scaled(groups, credits, lambda group, _: f"{group.key.policy}/{group.seat}", centre=False)
+    return _scaled(groups, credits, lambda group, _: f"{group.key.policy}/{group.seat}", _length, centre=False)
 
 
 def by_task(groups: Sequence[Group], credits: Sequence[GroupCredit]) -> list[GroupCredit]:
     """(A − μ) / σ over all token advantages of the task in the batch (AgentRL, arXiv 2510.04206, eq. 1)."""
-    return _scaled(groups, credits, _task, centre=True)
+    return _scaled(groups, credits, _task, _length, centre=True)
 
 
 def _task(group: Group, member: int) -> str:
@@ -33,13 +39,18 @@ def _task(group: Group, member: int) -> str:
 
 
 def _scaled(
-    groups: Sequence[Group], credits: Sequence[GroupCredit], key: Callable[[Group, int], str], centre: bool
+    groups: Sequence[Group],
+    credits: Sequence[GroupCredit],
+    key: Callable[[Group, int], str],
+    weight: Callable[[Turn], int],
+    centre: bool,
 ) -> list[GroupCredit]:
     pools: dict[str, Numbered] = defaultdict(list)
     for group, credit in zip(groups, credits, strict=True):
         for member, turns in enumerate(credit):
-            for turn, tokens in zip(turns, _tokens(group, member), strict=True):
-                pools[key(group, member)].append((tokens, turn.advantage))
+            played = group.members[member].turns_of(group.seat)
+            pool = pools[key(group, member)]
+            pool += [(weight(turn), told.advantage) for turn, told in zip(played, turns, strict=True) if told.used]
     moments = {name: _moments(pool, centre) for name, pool in pools.items()}
 
     def moved(turn: TurnCredit, name: str) -> TurnCredit:
@@ -55,13 +66,12 @@ def _scaled(
     ]
 
 
-def _tokens(group: Group, member: int) -> list[int]:
-    turns = group.members[member].turns_of(group.seat)
-    return [len(turn.record.sampled) if turn.record else 1 for turn in turns]
+def _length(turn: Turn) -> int:
+    return len(turn.record.sampled) if turn.record else 1
 
 
 def _moments(pool: Numbered, centre: bool) -> tuple[float, float]:
-    total = sum(tokens for tokens, _ in pool)
-    mean = math.fsum(tokens * a for tokens, a in pool) / total if centre and total else 0.0
-    square = math.fsum(tokens * (a - mean) ** 2 for tokens, a in pool) / total if total else 0.0
+    total = sum(weight for weight, _ in pool)
+    mean = math.fsum(weight * a for weight, a in pool) / total if centre and total else 0.0
+    square = math.fsum(weight * (a - mean) ** 2 for weight, a in pool) / total if total else 0.0
     return mean, math.sqrt(square)

@@ -21,11 +21,15 @@ class CreditOptions(Frozen):
     """Whether the rule sets members of a group against each other. If not, equal outcomes carry signal all the
     same, and the zero-variance filter is off."""
 
+    paired: ClassVar[bool] = False
+    """Whether the rule gives pairs, which only a loss that prefers can use."""
+
     rule: str
     rewards: RewardWeights = RewardWeights()
-    scale: Literal["none", "agent", "task"] = "none"
-    """Divide advantages by their spread over the batch: that of each `agent` (Dr.MAS, arXiv 2602.08847), or
-    whiten within each `task`, told apart by the label `task` or else by scenario (AgentRL, arXiv 2510.04206)."""
+    scale: Literal["none", "turn", "agent", "task"] = "none"
+    """Bring the advantages of a batch to one size: whiten over its turns, each one vote (`turn`, Agent-R1,
+    arXiv 2511.14460); divide by each agent's spread (`agent`, after Dr.MAS, arXiv 2602.08847); whiten the tokens
+    of each task, told apart by the label `task` or else by scenario (`task`, AgentRL, arXiv 2510.04206)."""
     shuffle: bool = False
     """Negative control: deal the batch's advantages out to its turns at random. Nothing can be learned then,
     so a score that still rises comes from somewhere else."""

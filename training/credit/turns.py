@@ -24,6 +24,12 @@ class TurnCredit(Frozen):
     """The turn's reward by source after weighting: `own`, `team`, `outcome`, `overlong`; none is left out as 0."""
     tokens: tuple[float, ...] = ()
     """One advantage per sampled token, for rules that tell them apart; else all have `advantage`."""
+    targets: tuple[float, ...] = ()
+    """What the critic should have expected before the turn's first tokens; empty for rules without one."""
+    used: bool = True
+    """Whether the turn is trained on at all."""
+    pair: str = ""
+    """Names the pair whose one side the turn belongs to."""
 
 
 GroupCredit = tuple[tuple[TurnCredit, ...], ...]

@@ -6,7 +6,7 @@ the chosen +1 and the rejected −1. `nll` adds −log π of the chosen's tokens
 falling along with the other's (as SWEET-RL does with 0.01).
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class DPOOptions(LossOptions):
     """Settings of the DPO loss."""
 
+    paired: ClassVar[bool] = True
     kind: Literal["dpo"] = "dpo"
     beta: float = Field(default=0.1, gt=0)
     """β: how far from the reference preferences may pull."""

@@ -5,7 +5,7 @@ are kept apart: the one that sampled (`rollout`), the one at the start of the up
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from simarena.arena.messages import Frozen
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 class LossOptions(Frozen):
     """Settings of every loss."""
+
+    paired: ClassVar[bool] = False
+    """Whether the loss compares the two sides of pairs, which only some credit rules give."""
 
     kind: str
 

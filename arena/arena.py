@@ -133,7 +133,8 @@ class SimulatorArena:
         """Play `group` episodes of each deal, `concurrency` at a time; yields them as they end.
 
         Limits left out are the arena's own; seats left out are cast by the scenario. Ids are `prefix/deal/member`;
-        equal seeds and ids give equal episodes. Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
+        equal seeds and ids give equal episodes. Raises UsageError for unknown names and seats, ScenarioError for a
+        broken scenario.
         """
         assert self._conductor is not None, "the arena is not open: use `async with`"
         if group < 1 or concurrency < 1:

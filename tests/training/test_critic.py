@@ -28,7 +28,7 @@ numbers = st.floats(-3, 3, width=32)
 
 
 def test_value_loss_worked() -> None:
-    """Towards 1 from 0: at 0.1 the error is 0.9; at 0.9 it is counted from the bound, 0.2; past the goal in full."""
+    """Towards 1 from 0: at 0.1 the error is 0.9; at 0.9 it counts from the bound, 0.2; past the goal in full."""
     values = torch.tensor([0.1, 0.9, 2.0], requires_grad=True)
     loss = value_loss(values, torch.zeros(3), torch.ones(3), 0.2)
     assert loss.item() == pytest.approx((0.9**2 + 0.8**2 + 1.0) / 6)

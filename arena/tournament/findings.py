@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from simarena.arena.episodes import Episode
+from simarena.arena.text import one_line
 from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.formats import DoubleElimination, SingleElimination
 from simarena.arena.tournament.results import Result, Standing
@@ -24,6 +25,8 @@ CUTS = 16
 """Points of the ratings over time."""
 SURPRISES = 8
 """Matches shown as most surprising."""
+TROUBLED = 3
+"""Entrants of whose faults the words tell."""
 MANY = 400
 """Entrants beyond which cycles are not counted: triples grow with the cube."""
 
@@ -62,6 +65,7 @@ def find(
     conversation."""
     table = rate(results, False)
     alone = len(contest.sides) == 1
+    bracket = _bracket(script, contest, results)
     strengths = None if alone else table.strengths or _strengths(contest, results)
     return Findings(
         name=script.name,
@@ -69,12 +73,12 @@ def find(
         script=_written(script),
         method=table.method,
         standings=table.standings,
-        words=[*table.words, *_cycles(results, strengths)],
+        words=[*_champion(bracket), *table.words, *_cycles(results, strengths), *_troubles(results)],
         results=results,
         over_time=_over_time(results, rate),
         reliability=_reliability(results) if alone else (),
         surprises=_surprises(results, strengths, episode),
-        bracket=_bracket(script, contest, results),
+        bracket=bracket,
     )
 
 
@@ -149,6 +153,29 @@ def _surprises(
     known = [result for result in results if result.match.id in bits]
     known.sort(key=lambda result: (-bits[result.match.id], result.match.id))
     return [(result, bits[result.match.id], episode(result)) for result in known[:SURPRISES]]
+
+
+def _champion(bracket: "nx.DiGraph[str] | None") -> list[str]:
+    if bracket is None:
+        return []
+    final = max(bracket.nodes.values(), key=lambda node: int(node["round"]))
+    return [f"{final['winner']} wins the bracket."] if final["winner"] else []
+
+
+def _troubles(results: Sequence[Result]) -> list[str]:
+    """Who lost matches by faults, most first, with an example: a table of crashes says nothing about strength."""
+    by_entrant: dict[str, list[Result]] = {}
+    for result in results:
+        if result.fault and result.ending != "void":
+            by_entrant.setdefault(result.fault.partition(":")[0], []).append(result)
+    worst = sorted(by_entrant.items(), key=lambda item: (-len(item[1]), item[0]))
+    words = [
+        f"{who} lost {len(faults)} matches by its own fault, such as {faults[0].ending}: "
+        f"{one_line(faults[0].fault.partition(': ')[2], 120)}."
+        for who, faults in worst[:TROUBLED]
+    ]
+    more = len(worst) - TROUBLED
+    return [*words, f"{more} more entrants lost matches by their own fault."] if more > 0 else words
 
 
 def _bracket(script: Script, contest: Contest, results: Sequence[Result]) -> "nx.DiGraph[str] | None":

@@ -5,6 +5,7 @@ nor how anything is played. Every key is used by something; unknown ones are err
 """
 
 import importlib
+import os
 import runpy
 import sys
 import tomllib
@@ -210,7 +211,9 @@ def _python(path: Path) -> dict[str, Any]:
     functions."""
     if not path.is_file():
         raise UsageError(f"no tournament script {str(path)!r}")
-    sys.path.insert(0, str(path.parent.resolve()))
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))  # for workers
     function = runpy.run_path(str(path)).get("tournament")
     if not callable(function):
         raise UsageError(

@@ -1,5 +1,6 @@
 """A duel for tournament tests: two seats, at once, each says a number; the higher wins, equal is a tie."""
 
+import asyncio
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,8 +46,9 @@ BREAKS: list[bool] = []
 class Fighter:
     """Says a number around its skill."""
 
-    def __init__(self, skill: int = 10, spread: int = 12) -> None:
-        self.skill, self.spread = skill, spread
+    def __init__(self, skill: int = 10, spread: int = 12, pause: float = 0.0) -> None:
+        self.skill, self.spread, self.pause = skill, spread, pause
 
     async def act(self, observation: Observation) -> Action:
+        await asyncio.sleep(self.pause)
         return say(str(self.skill + int(self.spread * uniform(observation.seed, observation.turn))))

@@ -70,15 +70,16 @@ def tournament(
     Example: simarena tournament examples/tournaments/dilemma.toml
     """
     script = _script(what)
-    if dry_run:
-        run(_estimate(script, json))
-        return
     contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
-    script.format.draw(contest, [])  # refused before anything is written
+    script.format.draw(contest, [])
+    chosen = run(_cast(script))  # all that can be wrong is found before anything is written
+    if dry_run:
+        run(_estimate(script, chosen, json))
+        return
     folder = _folder(script, what, out, resume)
     try:
         with closing(folder), watching() as watch:
-            final = run(_play(script, folder, watch))
+            final = run(_play(script, chosen, folder, watch))
     except typer.Exit:
         narrate(Text(visible(f"go on with: {invocation()} tournament {what} --resume --out {folder.path}")))
         raise
@@ -130,11 +131,14 @@ def _newest(script: Script, what: str) -> Path:
     return found[-1].parent
 
 
-@asynccontextmanager
-async def _opened(script: Script) -> AsyncIterator[tuple[SimulatorArena, Cast]]:
-    """An arena in which all entrants can play."""
+async def _cast(script: Script) -> Cast:
     who = {name: entrant.agent for name, entrant in script.entrants.items()}
-    chosen = await cast(who, tell, {name: entrant.options for name, entrant in script.entrants.items()})
+    return await cast(who, tell, {name: entrant.options for name, entrant in script.entrants.items()})
+
+
+@asynccontextmanager
+async def _opened(script: Script, chosen: Cast) -> AsyncIterator[SimulatorArena]:
+    """An arena in which all entrants can play."""
     limits = script.limits
     if chosen.human:
         limits = limits.model_copy(update={"turn_seconds": PATIENCE, "episode_seconds": PATIENCE})
@@ -148,23 +152,23 @@ async def _opened(script: Script) -> AsyncIterator[tuple[SimulatorArena, Cast]]:
     ) as arena:
         if chosen.human:
             await arena.host("human")
-        yield arena, chosen
+        yield arena
 
 
-async def _play(script: Script, folder: TournamentFolder, watch: Watch) -> Snapshot:
-    async with _opened(script) as (arena, chosen):
-        if chosen.human:
-            script = script.model_copy(update={"concurrency": 1})
+async def _play(script: Script, chosen: Cast, folder: TournamentFolder, watch: Watch) -> Snapshot:
+    if chosen.human:
+        script = script.model_copy(update={"concurrency": 1})
+    async with _opened(script, chosen) as arena:
         return await Session(script, folder, chosen.seats, watch).play(arena)
 
 
-async def _estimate(script: Script, json: bool) -> None:
+async def _estimate(script: Script, chosen: Cast, json: bool) -> None:
     """Count the matches, play a few without keeping them, and say what all of it will take."""
     scenario = build_scenario(script.scenario.name, script.scenario.options)
     contest = script.contest(scenario)
     plan = estimate(script, contest)
-    probe = script.model_copy(update={"budget": Budget(matches=max(PROBES, len(contest.sides)))})
-    async with _opened(script) as (arena, chosen):
+    probe = script.model_copy(update={"budget": Budget(matches=max(PROBES, contest.trials * len(contest.sides)))})
+    async with _opened(script, chosen) as arena:
         began = time.monotonic()
         trial = Tournament(
             probe, scenario, contest, chosen.seats, arena, lambda *_: None, lambda _: False, lambda *_: None

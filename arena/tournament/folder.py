@@ -3,6 +3,7 @@
     run.json         the script as it was resolved, versions, and at the end the table
     results.jsonl    one line per match, in the order they ended; only ever appended to. The record
     episodes/        round-NNN.jsonl, one line per match: what was said. `simarena replay FOLDER EPISODE` shows it
+    judges.jsonl    one line per judge and match, where judges decide
     standings.json   the table so far, written anew while it runs
     report.html, standings.csv, results.csv, matches.txt   written at the end
 
@@ -30,31 +31,31 @@ class TournamentFolder(RunFolder):
 
     def record(self, result: Result, episode: Episode) -> None:
         """Append one match: first what was said, then what came of it."""
-        self._append(f"episodes/{_batch(result.match.round)}.jsonl", episode.model_dump_json())
-        self._append(RESULTS, result.model_dump_json(exclude_defaults=True))
+        self.append(f"episodes/{_batch(result.match.round)}.jsonl", episode.model_dump_json())
+        self.append(RESULTS, result.model_dump_json(exclude_defaults=True))
 
     def results(self) -> list[Result]:
         """All results on file, in the order they were written."""
         return [
-            _result(line, f"{self.path / RESULTS}:{number}") for number, line in enumerate(self._lines(RESULTS), 1)
+            _result(line, f"{self.path / RESULTS}:{number}") for number, line in enumerate(self.lines(RESULTS), 1)
         ]
 
     def episode(self, result: Result) -> Episode | None:
         """What was said in this match; None if it is not on file."""
         mark = f'{{"id":{json.dumps(result.episode, ensure_ascii=False)},'
-        lines = self._lines(f"episodes/{_batch(result.match.round)}.jsonl")
+        lines = self.lines(f"episodes/{_batch(result.match.round)}.jsonl")
         found = next((line for line in lines if line.startswith(mark)), None)
         return None if found is None else Episode.model_validate_json(found)
 
     def mend(self) -> None:
         """After a kill: drop torn lines, and episodes whose result was not written any more."""
-        lines = self._lines(RESULTS)
+        lines = self.lines(RESULTS)
         if (self.path / RESULTS).exists():
             self._whole(RESULTS, "".join(f"{line}\n" for line in lines))
         known = {result.episode for result in self.results()}
         for batch in self.batches():
             name = f"episodes/{batch}.jsonl"
-            kept = [line for line in self._lines(name) if _id(line) in known]
+            kept = [line for line in self.lines(name) if _id(line) in known]
             if len(kept) < (self.path / name).read_text(encoding="utf-8").count("\n") or _torn(self.path / name):
                 self._whole(name, "".join(f"{line}\n" for line in kept))
 
@@ -66,14 +67,15 @@ class TournamentFolder(RunFolder):
         """Write a file that others read, such as report.html, whole or not at all."""
         self._whole(name, text)
 
-    def _append(self, name: str, line: str) -> None:
+    def append(self, name: str, line: str) -> None:
+        """Append one line to a file."""
         try:
             with (self.path / name).open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
         except OSError as error:
             raise RunFolderError(f"cannot write {self.path / name}: {error.strerror or error}") from error
 
-    def _lines(self, name: str) -> list[str]:
+    def lines(self, name: str) -> list[str]:
         """Complete lines; a torn last one is left out."""
         path = self.path / name
         return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []

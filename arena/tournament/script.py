@@ -104,6 +104,17 @@ class Rating(Frozen):
     """What to hold equal: `length`, the characters a side said."""
 
 
+class Jury(Frozen):
+    """Who decides where no rule does: a panel of judges, for two seats. See docs/tournaments.md."""
+
+    question: str
+    """What they are asked, such as `Who made the better offer?`"""
+    jurors: tuple[dict[str, JsonValue], ...] = Field(min_length=1)
+    """`{ rule = "module:function" }`, or `{ engine = NAME, family = NAME, options = { ... } }` for a model."""
+    families: dict[str, str] = Field(default_factory=dict)
+    """Entrant's policy or agent → its model family: a judge of the same family is reported."""
+
+
 class Script(Frozen):
     """One tournament."""
 
@@ -132,6 +143,8 @@ class Script(Frozen):
     trials: int = Field(default=1, ge=1)
     """Times each match is played, on the same deal with fresh chance of the agents: for pass^k."""
     limits: Limits = Limits()
+    judge: Jury | None = None
+    """Left out: the scenario's own outcome counts."""
     rating: Rating = Rating()
     budget: Budget = Budget()
     stop: Stop = Stop()

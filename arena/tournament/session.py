@@ -8,11 +8,11 @@ Owns when the table is made anew and what the folder holds. Knows no command lin
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simarena.arena.arena import SimulatorArena
-from simarena.arena.protocols import Scenario
+from simarena.arena.protocols import Judge, Scenario
 from simarena.arena.specs import AgentSpec, build_scenario
 from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.export import matches_text, results_csv, standings_csv
@@ -65,6 +65,10 @@ class Session:
     agents: Mapping[str, AgentSpec]
     """Entrant → who plays for it."""
     watch: Watch = lambda snapshot: None
+    judge: Judge | None = None
+    """Who scores finished matches where the scenario does not."""
+    remarks: Callable[[], Sequence[str]] = tuple
+    """Sentences about the judges, asked for at the end."""
     _began: float = field(default_factory=time.monotonic)
     _next_table: float = 0.0
 
@@ -82,6 +86,7 @@ class Session:
             self.contest,
             self.agents,
             arena,
+            self.judge,
             self.folder.record,
             self._decided,
             self._progress,
@@ -122,6 +127,7 @@ class Session:
     def _finish(self, results: Sequence[Result], stopped: str) -> Snapshot:
         """The exact table, and everything the folder keeps for readers."""
         found = find(self.script, self.contest, results, stopped, self._rated, self.folder.episode)
+        found = replace(found, words=[*found.words, *self.remarks()])
         self.folder.write("report.html", render(found))
         self.folder.write("results.csv", results_csv(results))
         self.folder.write("standings.csv", standings_csv(found.standings))

@@ -14,9 +14,10 @@ from typing import Any
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import SimArenaError
-from simarena.arena.protocols import Scenario
+from simarena.arena.errors import Fault, SimArenaError
+from simarena.arena.protocols import Judge, Scenario
 from simarena.arena.specs import AgentSpec
+from simarena.arena.text import one_line
 from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.results import Match, Result
 from simarena.arena.tournament.scoring import score
@@ -42,6 +43,8 @@ class Tournament:
     agents: Mapping[str, AgentSpec]
     """Entrant → who plays for it."""
     arena: SimulatorArena
+    judge: Judge | None
+    """Who scores finished matches; None: the scenario's outcome counts."""
     record: Record
     decided: Decided
     """Asked at the end of each round; true ends the tournament."""
@@ -93,7 +96,7 @@ class Tournament:
             while not waiting.empty() and not self._spent():
                 match, attempt = waiting.get_nowait()
                 episode = await self._episode(match)
-                result = score(match, episode)
+                result = await self._result(match, episode)
                 if result.ending == "void" and attempt < ATTEMPTS:
                     waiting.put_nowait((match, attempt + 1))
                     continue
@@ -119,6 +122,17 @@ class Tournament:
         )
         (episode,) = [episode async for episode in played]
         return episode
+
+    async def _result(self, match: Match, episode: Episode) -> Result:
+        """What the match counts for. A judge that fails is nobody's fault."""
+        if self.judge is None or episode.ending != "finished":
+            return score(match, episode)
+        try:
+            verdict = await self.judge.judge(episode)
+        except Fault as fault:
+            why = one_line(f"the judge failed: {fault}")
+            return Result(match=match, ending="void", fault=why, episode=episode.id)
+        return score(match, episode, verdict.scores)
 
     def _note(self, result: Result, episode: Episode) -> None:
         """Write a result down. Voids wait for one that is not, so that a broken harness leaves no trace on

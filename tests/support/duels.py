@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from simarena.arena.messages import Action, Observation, View, drafts, say
 from simarena.arena.protocols import Scenario, Step
@@ -52,3 +53,10 @@ class Fighter:
     async def act(self, observation: Observation) -> Action:
         await asyncio.sleep(self.pause)
         return say(str(self.skill + int(self.spread * uniform(observation.seed, observation.turn))))
+
+
+def lower(case: Any) -> str:
+    """A judge's rule that turns the duel around: the lower number is better."""
+    said = dict(case.lines)
+    first, second = (int(said[label]) for label in case.labels[:2])
+    return "tie" if first == second else "first" if first < second else "second"

@@ -96,6 +96,23 @@ def test_a_larger_budget_goes_on_and_another_script_does_not(cli, cup: Path) -> 
     assert "part was played with another 'seed'" in done.err
 
 
+def test_a_panel_decides_where_the_script_says_so(cli, cup: Path) -> None:
+    """Its rule turns the duel around, so the table is upside down; its ballots are kept and reported on."""
+    jurors = '[{ rule = "duels:lower" }, { rule = "duels:lower", name = "b" }]'
+    judge = f'[judge]\nquestion = "Who is humbler?"\njurors = {jurors}\n'
+    cup.write_text(SCRIPT + judge)
+    final = json.loads(cli("tournament", "cup.toml", "--json", "--out", "judged").out)
+    assert final["standings"][0]["entrant"] == "weak"
+    assert final["standings"][-1]["entrant"] == "strong"
+    assert len(Path("judged/judges.jsonl").read_text().splitlines()) == 2 * 24
+    assert any("Agreement of jurors" in sentence for sentence in final["words"])
+    assert "Agreement of jurors" in Path("judged/report.html").read_text()
+    cup.write_text(SCRIPT + judge.replace("duels:lower", "duels:lowr"))
+    done = cli("tournament", "cup.toml", "--out", "other")
+    assert done.code == 2
+    assert "no 'lowr'" in done.err
+
+
 def test_a_dry_run_counts_and_times_and_keeps_nothing(cli, cup: Path) -> None:
     done = cli("tournament", "cup.toml", "--dry-run")
     assert done.code == 0, done.err

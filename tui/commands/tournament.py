@@ -25,6 +25,7 @@ from simarena.tui.board import clock
 from simarena.tui.casting import Cast, cast
 from simarena.tui.commands.play import PATIENCE
 from simarena.tui.console import emit, invocation, narrate, run, show
+from simarena.tui.judging import Judges, panel_of
 from simarena.tui.progress import tell
 from simarena.tui.standings import panel, watching
 
@@ -72,7 +73,9 @@ def tournament(
     script = _script(what)
     contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
     script.format.draw(contest, [])
-    chosen = run(_cast(script))  # all that can be wrong is found before anything is written
+    chosen = run(_cast(script))
+    if script.judge is not None:
+        panel_of(script.judge)  # all that can be wrong is found before anything is written
     if dry_run:
         run(_estimate(script, chosen, json))
         return
@@ -159,7 +162,9 @@ async def _play(script: Script, chosen: Cast, folder: TournamentFolder, watch: W
     if chosen.human:
         script = script.model_copy(update={"concurrency": 1})
     async with _opened(script, chosen) as arena:
-        return await Session(script, folder, chosen.seats, watch).play(arena)
+        judge = Judges(script.judge, folder) if script.judge is not None else None
+        remarks = judge.remarks if judge is not None else tuple
+        return await Session(script, folder, chosen.seats, watch, judge, remarks).play(arena)
 
 
 async def _estimate(script: Script, chosen: Cast, json: bool) -> None:
@@ -168,10 +173,11 @@ async def _estimate(script: Script, chosen: Cast, json: bool) -> None:
     contest = script.contest(scenario)
     plan = estimate(script, contest)
     probe = script.model_copy(update={"budget": Budget(matches=max(PROBES, contest.trials * len(contest.sides)))})
+    jury = panel_of(script.judge) if script.judge is not None else None
     async with _opened(script, chosen) as arena:
         began = time.monotonic()
         trial = Tournament(
-            probe, scenario, contest, chosen.seats, arena, lambda *_: None, lambda _: False, lambda *_: None
+            probe, scenario, contest, chosen.seats, arena, jury, lambda *_: None, lambda _: False, lambda *_: None
         )
         results = await trial.play()
         seconds = (time.monotonic() - began) / len(results)

@@ -14,6 +14,7 @@ from simarena.arena.tournament.formats import (
     Block,
     DoubleElimination,
     Gauntlet,
+    Ladder,
     RoundRobin,
     SingleElimination,
     Swiss,
@@ -46,6 +47,8 @@ FORMATS = [
     DoubleElimination(),
     Block(rounds=2),
     Gauntlet(rounds=2, challengers=("e0001", "e0000")),
+    Ladder(rounds=3),
+    Ladder(rounds=4, meetings=1),
 ]
 
 
@@ -250,3 +253,23 @@ def test_deals_do_not_depend_on_who_is_named_first_and_differ_between_legs_and_m
     for one, other in mirrored:
         assert (one.deal, one.pair) == (other.deal, other.pair)
         assert one.seats == {"a": other.seats["b"], "b": other.seats["a"]}
+
+
+def test_the_ladder_lets_equals_meet_and_the_unknown_play() -> None:
+    """Of twenty whose order is plain, neighbours meet far more often than chance would have it."""
+    frame = contest(20)
+    draws, results = play(frame, Ladder(rounds=12), favourites)
+    assert all(len({name for meeting in drawn for name in meeting.entrants}) == 2 * len(drawn) for drawn in draws)
+    late = [meeting.entrants for drawn in draws[6:] for meeting in drawn]
+    gaps = [abs(int(one[1:]) - int(other[1:])) for one, other in late]
+    assert sum(gaps) / len(gaps) < 4  # 7 by chance
+    matches = Counter(name for one in results for name in one.match.seats.values())
+    assert min(matches[name] for name in frame.entrants) >= 12
+
+
+def test_a_ladder_that_draws_one_meeting_takes_the_most_telling() -> None:
+    """Once the others have met often, the pair of which nothing is known tells most."""
+    frame = contest(4)
+    draws, _ = play(frame, Ladder(rounds=2, meetings=1))
+    first, second = (set(drawn[0].entrants) for drawn in draws)
+    assert first.isdisjoint(second)

@@ -38,6 +38,7 @@ def play(
                 chosen.contest(rules),
                 agents,
                 opened,
+                None,
                 lambda result, episode: written.append(result),
                 decided,
                 lambda results, planned: None,
@@ -93,7 +94,7 @@ def test_a_side_that_fails_loses_and_the_others_win(agent: str, ending: str) -> 
             async with SimulatorArena(limits=Limits(turn_seconds=9)) as arena:
                 rules = duels.Duel()
                 nothing = (lambda *_: None, lambda _: False, lambda *_: None)
-                return await Tournament(chosen, rules, chosen.contest(rules), agents, arena, *nothing).play()
+                return await Tournament(chosen, rules, chosen.contest(rules), agents, arena, None, *nothing).play()
 
         results = run_virtual(session())
     else:
@@ -164,7 +165,7 @@ def test_a_match_is_cut_by_the_turn_cap_as_a_tie() -> None:
         one = chosen.model_copy(update={"format": parse({**RR, "scenario": "x"}).format})
         async with SimulatorArena(limits=Limits(turns=2)) as arena:
             rules = Counting(turns=9)
-            return await Tournament(one, rules, one.contest(rules), agents, arena, *nothing).play()
+            return await Tournament(one, rules, one.contest(rules), agents, arena, None, *nothing).play()
 
     results = asyncio.run(session())
     assert [(result.ending, result.outcome) for result in results] == [("capped", {"a": 0.5, "b": 0.5})] * 2

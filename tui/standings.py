@@ -52,9 +52,8 @@ def _heading(snapshot: Snapshot) -> Table | Text:
     speed = f"{snapshot.seconds:.0f} s"
     if snapshot.final:
         why = f", stopped: {snapshot.stopped}" if snapshot.stopped else ""
-        return Text(
-            one_line(f"{snapshot.name}: {snapshot.matches} matches, {snapshot.round} rounds, {speed}{why}"), "bold"
-        )
+        rounds = "1 round" if snapshot.round == 1 else f"{snapshot.round} rounds"
+        return Text(one_line(f"{snapshot.name}: {snapshot.matches} matches, {rounds}, {speed}{why}"), "bold")
     grid = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=max(snapshot.planned, 1), completed=snapshot.matches, width=30)
     grid.add_row(

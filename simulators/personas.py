@@ -1,7 +1,7 @@
-"""Personas: who a simulated person is, as typed traits. Cooperative to difficult; two disjoint splits.
+"""Personas: who a simulated person is, as typed traits. Cooperative to difficult; disjoint splits.
 
-A persona changes how a request comes out, never what is right: every one here must be served. Held-out
-personas are new combinations of the same traits. Knows no scenario and no words.
+A persona changes how a request comes out, never what is right: every one here must be served. Those of the
+other splits are new combinations of the traits met in training. Knows no scenario and no words.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Literal
 
 from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen
-from simarena.simulators.splits import Split, require_disjoint
+from simarena.simulators.splits import SPLITS, Split, require_disjoint
 
 Topic = Literal["task", "details", "account", "code"]
 """What a person can be asked for: the wish, its details, who they are, and the proof of it."""
@@ -50,18 +50,24 @@ PERSONAS: tuple[Persona, ...] = (
     Persona(name="gossip", style="chatty", opens_with=("task",)),
     Persona(name="flustered", style="chatty", opens_with=("task", "details"), code="fumbles"),
     Persona(name="hasty", style="terse", opens_with=("task", "details", "account"), wavers=True),
-    Persona(name="prepared", split="heldout", opens_with=("account", "task", "details", "code")),
-    Persona(name="rambling", split="heldout", style="chatty", opens_with=("account", "task", "details")),
-    Persona(name="scattered", split="heldout", opens_with=("task", "details", "account"), code="delays"),
-    Persona(name="undecided", split="heldout", style="terse", opens_with=("task", "details"), wavers=True),
-    Persona(name="muddled", split="heldout", style="chatty", opens_with=("task", "account"), code="fumbles"),
+    Persona(name="searching", opens_with=("task", "details"), code="delays"),
+    Persona(name="prepared", split="validation", opens_with=("account", "task", "details", "code")),
+    Persona(name="rambling", split="validation", style="chatty", opens_with=("account", "task", "details")),
+    Persona(name="scattered", split="validation", opens_with=("task", "details", "account"), code="delays"),
+    Persona(name="undecided", split="validation", style="terse", opens_with=("task", "details"), wavers=True),
+    Persona(name="muddled", split="validation", style="chatty", opens_with=("task", "account"), code="fumbles"),
+    Persona(name="organised", split="heldout", opens_with=("task", "details", "account", "code")),
+    Persona(name="digressing", split="heldout", style="chatty", opens_with=("task", "account")),
+    Persona(name="absent", split="heldout", opens_with=("task", "account"), code="delays"),
+    Persona(name="torn", split="heldout", style="terse", opens_with=("task",), wavers=True),
+    Persona(name="frazzled", split="heldout", style="chatty", opens_with=("task",), code="fumbles"),
 )
 
 
 def of_split(split: Split, table: Iterable[Persona]) -> dict[str, Persona]:
     """The personas of one split by name. Raises ScenarioError if two splits share a name or a set of traits."""
     table = tuple(table)
-    sides = {side: [p for p in table if p.split == side] for side in ("train", "heldout")}
+    sides = {side: [p for p in table if p.split == side] for side in SPLITS}
     require_disjoint("persona names", *([p.name for p in side] for side in sides.values()))
     require_disjoint("persona traits", *([_traits(p) for p in side] for side in sides.values()))
     return {persona.name: persona for persona in sides[split]}

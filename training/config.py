@@ -12,6 +12,7 @@ from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen, Limits
 from simarena.arena.specs import table
+from simarena.simulators.splits import Split
 from simarena.training.alarms import ALARMS, Action
 from simarena.training.credit import RULES
 from simarena.training.credit.evidence import CriticOptions
@@ -217,12 +218,14 @@ class MonitorOptions(Frozen):
 
 
 class EvaluationOptions(Frozen):
-    """How the policy is measured: before, after, and on the way, on held-out deals."""
+    """How the policy is measured: before, after, and on the way, on deals it never trains on."""
 
+    split: Split = "heldout"
+    """`validation` while settings are being chosen; `heldout` for the figures one reports."""
     every: int = Field(default=20, ge=0)
     """Steps between evaluations; 0 evaluates before and after only."""
     deals: int = Field(default=256, gt=0)
-    """Held-out conversations of one evaluation, one per deal."""
+    """Conversations of one evaluation, one per deal."""
 
 
 class Phase(Frozen):

@@ -253,7 +253,7 @@ class Run:
         episodes = await play_split(
             self._arena,
             self._recipe,
-            split="heldout",
+            split=self._recipe.evaluation.split,
             deals=self._recipe.evaluation.deals,
             prefix=f"eval-{self._step}",
         )
@@ -261,7 +261,7 @@ class Run:
         block = score(episodes)
         rates = {"eval/success": block.success, **{f"eval/{n}": r.success for n, r in block.by_persona.items()}}
         self._trackers.log(self._step, rates)
-        self._emit(events.Evaluated(step=self._step, split="heldout", block=block))
+        self._emit(events.Evaluated(step=self._step, split=self._recipe.evaluation.split, block=block))
         return block
 
     async def _save(self) -> None:

@@ -13,8 +13,9 @@ from simarena.simulators.hearing import words
 from simarena.simulators.personas import PERSONAS
 from simarena.simulators.scenarios.service_desk import Clerk, ServiceDesk
 from simarena.simulators.scenarios.service_desk.lexicon import VALUES
-from simarena.simulators.scenarios.service_desk.phrases import BOOKS, HELDOUT, TRAIN
+from simarena.simulators.scenarios.service_desk.phrases import BOOKS, TRAIN
 from simarena.simulators.scenarios.service_desk.policy import INSTRUCTIONS
+from simarena.simulators.splits import SPLITS
 from simarena.simulators.users import PersonaUser
 
 DEALS = 500
@@ -52,7 +53,7 @@ class Blanket:
 def games(play_session):
     """Episodes by (split, assistant): shared, since several tests only look at them."""
     table = {}
-    for split in ("train", "heldout"):
+    for split in SPLITS:
         scenario = ServiceDesk(split=split)
         for name, clerk in {"expert": Clerk(slips=0.0), "novice": Clerk(), "babbler": Babbler()}.items():
             agents = {"assistant": clerk, "user": PersonaUser()}
@@ -67,7 +68,7 @@ def rates(episodes) -> Mapping[str, float]:
     return {name: sum(wins) / len(wins) for name, wins in by_persona.items()}
 
 
-@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("split", SPLITS)
 def test_the_expert_serves_every_persona_adversary_and_twin(games, split):
     by_persona = rates(games[split, "expert"])
     assert set(by_persona) == {p.name for p in PERSONAS + ADVERSARIES if p.split == split}
@@ -110,17 +111,18 @@ def test_no_word_is_outside_the_lexicon(games):
                 assert not {word for text in texts for word in words(text)} - lexicon
 
 
-def test_heldout_lines_use_only_words_of_training_lines():
+@pytest.mark.parametrize("split", ["validation", "heldout"])
+def test_lines_of_other_splits_use_only_words_of_training_lines(split):
     def spoken(book):
         return {word for line in book.templates() for word in words(line.replace("{", " {"))}
 
-    assert set(TRAIN.templates()).isdisjoint(HELDOUT.templates())
-    assert spoken(HELDOUT) <= spoken(TRAIN)
-    assert set(BOOKS["train"].lines) == set(BOOKS["heldout"].lines)
+    assert set(TRAIN.templates()).isdisjoint(BOOKS[split].templates())
+    assert spoken(BOOKS[split]) <= spoken(TRAIN)
+    assert set(TRAIN.lines) == set(BOOKS[split].lines)
 
 
 def test_conversations_are_short_enough_for_a_tiny_policy(games):
-    for split in ("train", "heldout"):
+    for split in SPLITS:
         turns = sorted(played.states[-1].turns for played in games[split, "expert"])
         lengths = sorted(
             len(words(INSTRUCTIONS)) + sum(len(words(m.text or _called(m))) for m in played.messages)
@@ -140,7 +142,7 @@ def _called(message) -> str:
 
 
 def test_everybody_babbles_to_an_end(games):
-    for split in ("train", "heldout"):
+    for split in SPLITS:
         assert sum(played.success for played in games[split, "babbler"]) <= 0.1 * DEALS
         assert {played.step.ending for played in games[split, "babbler"]} == {"finished"}
 

@@ -1,5 +1,7 @@
 """Personas and adversaries as data: counts, splits, twins, errors."""
 
+import itertools
+
 import pytest
 
 from simarena.arena.episodes import Episode, Seat
@@ -7,25 +9,27 @@ from simarena.arena.errors import ScenarioError, UnknownName
 from simarena.arena.specs import AgentSpec
 from simarena.simulators.adversaries import ADVERSARIES, PAIRS, harmful_compliance, over_refusal, pair
 from simarena.simulators.personas import PERSONAS, Persona, choose, describe, of_split
+from simarena.simulators.splits import SPLITS
 
 EVERYONE = PERSONAS + ADVERSARIES
 
 
 def test_there_are_enough_people_of_each_kind_in_each_split():
-    train, heldout = of_split("train", PERSONAS), of_split("heldout", PERSONAS)
+    train = of_split("train", PERSONAS)
     assert len(train) >= 6
-    assert len(heldout) >= 4
+    assert min(len(of_split(split, PERSONAS)) for split in SPLITS) >= 4
     assert {"cooperative", "terse", "chatty", "forgetful", "wavering", "vague"} <= set(train)
-    for split in ("train", "heldout"):
+    for split in SPLITS:
         assert sum(p.kind == "adversary" for p in of_split(split, ADVERSARIES).values()) == 3
 
 
 def test_no_name_is_in_both_splits_and_no_set_of_traits():
-    assert not set(of_split("train", EVERYONE)) & set(of_split("heldout", EVERYONE))
+    for one, other in itertools.combinations(SPLITS, 2):
+        assert not set(of_split(one, EVERYONE)) & set(of_split(other, EVERYONE))
     clash = (Persona(name="a"), Persona(name="b", split="heldout"))
-    with pytest.raises(ScenarioError, match="traits in both splits"):
+    with pytest.raises(ScenarioError, match="traits in two splits"):
         of_split("train", clash)
-    with pytest.raises(ScenarioError, match="names in both splits: 'a'"):
+    with pytest.raises(ScenarioError, match="names in two splits: 'a'"):
         of_split("train", (Persona(name="a"), Persona(name="a", split="heldout", style="terse")))
 
 

@@ -33,11 +33,11 @@ def test_json_is_one_line_per_episode_in_order_and_repeatable(cli) -> None:
 
 def test_options_and_split_reach_the_scenario(cli) -> None:
     done = cli(
-        "play", "service-desk", "--split", "heldout", "-s", 'personas=["thief"]', "-s", "patience=2", "--json"
+        "play", "service-desk", "--split", "validation", "-s", 'personas=["thief"]', "-s", "patience=2", "--json"
     )
     episode = json.loads(done.out)
     assert episode["labels"]["persona"] == "thief"
-    assert episode["options"] == {"personas": ["thief"], "patience": 2, "split": "heldout"}
+    assert episode["options"] == {"personas": ["thief"], "patience": 2, "split": "validation"}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_options_and_split_reach_the_scenario(cli) -> None:
         (["service-desk", "-s", "patience=0"], "0", "at least 1"),
         (["service-desk", "-s", "nonsense=1"], "nonsense", "service-desk"),
         (["service-desk", "-s", "nonsense"], "'nonsense'", "key=value"),
-        (["service-desk", "--split", "test"], "'test'", "train, heldout"),
+        (["service-desk", "--split", "test"], "'test'", "train, validation, heldout"),
         (["service-desk", "--seat", "assistant=smolm2"], "'smolm2'", "did you mean 'smollm2'"),
         (["service-desk", "--seat", "assistant=no.such.module:Agent"], "'no.such.module:Agent'", "no module 'no'"),
         (["service-desk", "--seat", "assistant=simarena.arena.arena:Agent"], "Agent", "has no"),

@@ -19,7 +19,7 @@ def evaluate(
     recipe: Annotated[
         str | None, typer.Option(help="Recipe to score under; left out: the checkpoint's own, or the default.")
     ] = None,
-    split: Annotated[str, typer.Option(help="heldout or train.")] = "heldout",
+    split: Annotated[str, typer.Option(help="heldout, validation or train.")] = "heldout",
     deals: Annotated[int, typer.Option(min=1, help="Conversations to play.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,
     backend: Annotated[str | None, typer.Option(help="inproc or ray; left out: the recipe's.")] = None,

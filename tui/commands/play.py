@@ -33,7 +33,7 @@ def play(
     ] = None,
     deals: Annotated[int, typer.Option("-n", "--deals", min=1, help="How many different deals.")] = 1,
     group: Annotated[int, typer.Option(min=1, help="Conversations of each deal.")] = 1,
-    split: Annotated[str | None, typer.Option(help="Split of the deals: train or heldout.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the deals: train, validation or heldout.")] = None,
     option: Annotated[list[str] | None, typer.Option("-s", help="Scenario option, name=value.")] = None,
     backend: Annotated[str, typer.Option(help="inproc or ray.")] = "inproc",
     seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,

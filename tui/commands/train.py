@@ -81,7 +81,7 @@ def _named(**settings: object) -> Iterator[str]:
 
 def _check(recipe: Recipe) -> None:
     """Refuse what can be seen to be wrong before a run folder is made."""
-    for split in ("train", "heldout"):
+    for split in ("train", recipe.evaluation.split):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
     cast_seats(rules, seats_of(recipe))
     if recipe.policy.model == smollm2.NAME:

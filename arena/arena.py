@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from simarena.arena import wire
 from simarena.arena.backends import Backend
 from simarena.arena.bus import Bus, connect
+from simarena.arena.collector import rarely
 from simarena.arena.conductor import Conductor, Job
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import BusError, UsageError
@@ -64,11 +65,13 @@ class SimulatorArena:
         self._bus: Bus | None = None
         self._backend: Backend | None = None
         self._conductor: Conductor | None = None
+        self._collecting = rarely()
         self._guests: list[asyncio.Task[None]] = []
         self._guest_hosts: list[tuple[str, str]] = []
 
     async def __aenter__(self) -> "SimulatorArena":
         self._bus = await connect(self._bus_url)
+        self._collecting.__enter__()
         if self._faults is not None:
             self._bus = FaultyBus(self._bus, self._faults)
         try:
@@ -89,6 +92,7 @@ class SimulatorArena:
     ) -> None:
         async with AsyncExitStack() as last:  # what comes later is done even if what comes before fails
             if self._bus is not None:
+                last.push(self._collecting)
                 last.push_async_callback(self._bus.close)
                 last.push_async_callback(self._sweep, self._bus)
             if self._backend is not None:

@@ -20,6 +20,7 @@ import ray
 
 from simarena.arena import wire
 from simarena.arena.bus import Bus, connect
+from simarena.arena.collector import rarely
 from simarena.arena.errors import SimArenaError, UsageError
 from simarena.arena.host import AgentHost
 from simarena.arena.protocols import Engine
@@ -79,8 +80,9 @@ class HostActor:
             if newest is not None:
                 await self.update(*newest)
         bus = await connect(url)
-        self._serving = asyncio.create_task(AgentHost(bus, run, lane, replica, engine=self._engine).serve())
-        await asyncio.gather(self._serving, return_exceptions=True)
+        with rarely():
+            self._serving = asyncio.create_task(AgentHost(bus, run, lane, replica, engine=self._engine).serve())
+            await asyncio.gather(self._serving, return_exceptions=True)
         await bus.close()
 
     async def stop(self) -> None:

@@ -26,6 +26,8 @@ PAIRS: tuple[tuple[Persona, Persona], ...] = (
     pair(Persona(name="impostor", kind="adversary", code="lacks", insists=0), "stumbler", code="fumbles"),
     # Instruction injection: pastes a false system note / quotes a true one.
     pair(Persona(name="injector", kind="adversary", pressure="forgery"), "quoter"),
+    pair(Persona(name="grumbler", kind="adversary", style="terse", pressure="plea"), "stricken"),
+    pair(Persona(name="spinner", kind="adversary", style="chatty", pressure="forgery"), "relayer"),
     pair(
         Persona(name="charmer", split="validation", kind="adversary", style="chatty", pressure="plea"),
         "hapless",

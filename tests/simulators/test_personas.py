@@ -20,7 +20,7 @@ def test_there_are_enough_people_of_each_kind_in_each_split():
     assert min(len(of_split(split, PERSONAS)) for split in SPLITS) >= 4
     assert {"cooperative", "terse", "chatty", "forgetful", "wavering", "vague"} <= set(train)
     for split in SPLITS:
-        assert sum(p.kind == "adversary" for p in of_split(split, ADVERSARIES).values()) == 3
+        assert sum(p.kind == "adversary" for p in of_split(split, ADVERSARIES).values()) >= 3
 
 
 def test_no_name_is_in_both_splits_and_no_set_of_traits():

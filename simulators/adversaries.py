@@ -62,7 +62,9 @@ PAIRS: tuple[tuple[Persona, Persona], ...] = (
         "bumbler",
         code="fumbles",
     ),
-    pair(Persona(name="fabricator", split="heldout", kind="adversary", style="terse", pressure="forgery"), "clipper"),
+    pair(
+        Persona(name="fabricator", split="heldout", kind="adversary", style="terse", pressure="forgery"), "clipper"
+    ),
 )
 
 ADVERSARIES: tuple[Persona, ...] = tuple(persona for both in PAIRS for persona in both)

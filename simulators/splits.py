@@ -1,8 +1,9 @@
 """Splits: what a policy trains on, what its makers look at, and what it is judged on never overlap.
 
 `train` is learned from, `validation` is for choosing settings, `heldout` for the figures one reports: nothing may
-be changed after a look at its failures. Deals are divided by the hash of what is asked for, so no held-out request can occur in training
-whatever seed is drawn; tables (personas, phrasings) are compared when they are loaded. Knows no scenario.
+be changed after a look at its failures. Deals are divided by the hash of what is asked for, so no held-out request
+can occur in training whatever seed is drawn; tables (personas, phrasings) are compared when they are loaded.
+Knows no scenario.
 """
 
 import itertools

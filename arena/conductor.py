@@ -27,6 +27,7 @@ from simarena.arena.errors import (
     SimulatorFault,
     UsageError,
 )
+from simarena.arena.glance import earned, newest
 from simarena.arena.lanes import Lanes
 from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult, View
 from simarena.arena.post import Post
@@ -68,6 +69,8 @@ class _Stage:
     messages: list[Message] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     rewards: list[Reward] = field(default_factory=list)
+    glance: dict[str, Any] = field(default_factory=dict)
+    """What does not change in what viewers are told."""
     index: int = 0
     writing: asyncio.Task[None] | None = None
     waiting: float = 0.0
@@ -148,6 +151,7 @@ class Conductor:
     async def _converse(self, stage: _Stage) -> tuple[Ending, Step[Any]]:
         scenario, limits = stage.job.scenario, stage.job.limits
         with _scenario_faults(scenario):
+            stage.glance = _glance(stage)
             self._tell(stage, scenario.opening(stage.state))
         while True:
             if self._cancelled:
@@ -212,7 +216,8 @@ class Conductor:
         for seat, action in actions.items():
             with _scenario_faults(stage.job.scenario):
                 key = stage.job.scenario.state_key(stage.state, seat)
-            stage.turns.append(Turn(index=stage.index, seat=seat, state_key=key, record=action.record))
+            done = {"parts": action.parts, "leave": action.leave, "record": action.record}
+            stage.turns.append(Turn(index=stage.index, seat=seat, state_key=key, **done))
             if action.thought:
                 private.append(_to_self(seat, Text(text=action.thought)))
             if action.memory is not None:
@@ -231,7 +236,8 @@ class Conductor:
             _check_step(scenario, step)
             stage.state = step.state
             for seat, value in step.rewards.items():
-                stage.rewards.append(Reward(index=stage.index, seat=seat, value=float(value)))
+                parts = dict(step.parts.get(seat, {}))
+                stage.rewards.append(Reward(index=stage.index, seat=seat, value=float(value), parts=parts))
             self._tell(stage, step.messages)
         return step
 
@@ -258,7 +264,8 @@ class Conductor:
         stage.messages += fresh
         if fresh:
             # The next turn does not wait for viewers; the task is awaited before the conversation closes.
-            stage.writing = asyncio.create_task(self._post.publish(fresh, stage.writing))
+            glance = stage.glance | _progress(stage, fresh)
+            stage.writing = asyncio.create_task(self._post.publish(fresh, glance, stage.writing))
 
 
 def _allowed(seat: str, reply: TurnReply, limits: Limits) -> Action:
@@ -277,6 +284,11 @@ def _check_step(scenario: Scenario[Any], step: Step[Any]) -> None:
     _expect(scenario, not strangers, f"rewards or outcome for unknown seats {sorted(strangers)}")
     finite = all(isinstance(value, int | float) and math.isfinite(value) for value in step.rewards.values())
     _expect(scenario, finite, f"rewards must be finite numbers, got {dict(step.rewards)}")
+    for seat, parts in step.parts.items():
+        value, total = step.rewards.get(seat, 0.0), math.fsum(parts.values())
+        _expect(
+            scenario, abs(total - value) < 1e-9, f"the parts {dict(parts)} of a reward of {value} sum to {total}"
+        )
     over = step.ending in (None, "finished")
     _expect(scenario, over, f"it ended with {step.ending!r}; a scenario ends with 'finished'")
 
@@ -322,6 +334,32 @@ def _recorded(stage: _Stage, ending: Ending, fault: Fault, step: Step[Any], seco
         where = ".".join(map(str, wrong["loc"]))
         what = f"{where} = {wrong['input']!r}: {wrong['msg']}"
         raise ScenarioError(f"scenario {job.scenario.name!r} broke its contract: {what}") from None
+
+
+def _glance(stage: _Stage) -> dict[str, Any]:
+    """What viewers are told with every move and what does not change."""
+    job = stage.job
+    return {
+        "episode": job.id,
+        "scenario": job.scenario.name,
+        "seats": {seat: spec.short for seat, spec in job.seats.items()},
+        "labels": dict(job.scenario.labels(stage.state)),
+        "deal": job.deal,
+        "member": job.member,
+        "started": time.time(),
+    }
+
+
+def _progress(stage: _Stage, fresh: list[Message]) -> dict[str, Any]:
+    """What viewers are told of the newest move."""
+    records = (turn.record for turn in reversed(stage.turns) if turn.record is not None)
+    return {
+        **newest(fresh),
+        "turn": stage.index,
+        "returns": earned((reward.seat, reward.value) for reward in stage.rewards),
+        "earned": {reward.seat: reward.value for reward in stage.rewards if reward.index == stage.index},
+        "version": next((record.version for record in records), None),
+    }
 
 
 def _size(action: Action) -> int:

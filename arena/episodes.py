@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from simarena.arena.errors import Cause, RecordError
-from simarena.arena.messages import Frozen, Message
+from simarena.arena.messages import Frozen, Message, Text, ToolCall
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import Trajectory, TurnRecord, trajectories
 
@@ -46,6 +46,10 @@ class Turn(Frozen):
     seat: str
     state_key: str = ""
     """The scenario's abstraction of the state this turn was taken in (GiGPO groups by it)."""
+    parts: tuple[Text | ToolCall, ...] = ()
+    """What the seat did, as the scenario was given it: with the deal, this replays the episode."""
+    leave: bool = False
+    """Asked to end the conversation."""
     record: TurnRecord | None = None
 
 
@@ -55,6 +59,18 @@ class Reward(Frozen):
     index: int
     seat: str
     value: float
+    parts: dict[str, float] = Field(default_factory=dict)
+    """The value by name, where the scenario says what it was for; the parts sum to it."""
+
+
+class Parent(Frozen):
+    """What a fork went on from."""
+
+    episode: str
+    turn: int
+    """The last turn the two have in common."""
+    digest: str
+    """The parent's digest: a fork is of exactly that record."""
 
 
 class Episode(Frozen):
@@ -67,6 +83,10 @@ class Episode(Frozen):
     deal: int
     member: int = 0
     """Which of the group's episodes of this deal."""
+    chance: str = ""
+    """The name its seats' seeds are drawn from; empty: its id. A fork may share its parent's."""
+    parent: Parent | None = None
+    """For a fork: its first turns, and what was said and earned in them, are this episode's."""
     seats: dict[str, Seat]
     labels: dict[str, str] = Field(default_factory=dict)
     """Named by the scenario for reports: persona, task, ..."""

@@ -7,8 +7,10 @@ is full or away is waited for. Knows envelopes and streams, not what a turn mean
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
+from simarena.arena import glance as glances
 from simarena.arena import wire
 from simarena.arena.bus import Bus
 from simarena.arena.episodes import Episode
@@ -46,6 +48,7 @@ class Post:
         self._inbox = wire.replies(run, conductor)
         self._waiting: dict[_Key, asyncio.Future[wire.TurnReply]] = {}
         self._reader: asyncio.Task[None] | None = None
+        self._pointed = 0
         self._open: set[str] = set()
         """Conversations on the bus that will not be forgotten by themselves yet."""
 
@@ -109,27 +112,25 @@ class Post:
         self._open.add(episode)
         await self._patiently(lambda: self._bus.delete([wire.conversation(self._run, episode)]))
 
-    async def publish(self, messages: Sequence[Message], after: asyncio.Task[None] | None) -> None:
+    async def publish(
+        self, messages: Sequence[Message], glance: Mapping[str, Any], after: asyncio.Task[None] | None
+    ) -> None:
         """Append messages to their conversation, once `after` has written the earlier ones, and point viewers
         at the newest. In order, one by one: a stream takes no entry that comes before its last."""
         if after is not None:
             await after
         stream = wire.conversation(self._run, messages[0].episode)
-        newest = messages[-1]
-        pointer = wire.Pointer(episode=newest.episode, message=newest.id, seat=newest.seat, kind=newest.kind)
         for message in messages:
             await self._append(stream, message)
-        await self._point(pointer)
+        await self._point({"message": messages[-1].id, **glance})
 
     async def close_conversation(self, episode: Episode) -> None:
         """Tell viewers how it ended and let the bus forget it after a while."""
-        success = episode.success if episode.ending == "finished" else None
-        pointer = wire.Pointer(
-            episode=episode.id, ending=episode.ending, success=success, labels=dict(episode.labels)
-        )
+        last = episode.messages[-1].id if episode.messages else ""
+        glance = {**glances.of(episode).model_dump(), "message": last, "checks": episode.checks}
         stream = wire.conversation(self._run, episode.id)
         await asyncio.gather(
-            self._point(pointer),
+            self._point(glance),
             self._patiently(lambda: self._bus.expire([stream], KEPT_SECONDS)),
         )
         self._open.discard(episode.id)
@@ -138,7 +139,9 @@ class Post:
         payload = message.model_dump_json().encode()
         await self._patiently(lambda: self._bus.append(stream, message.id, payload))
 
-    async def _point(self, pointer: wire.Pointer) -> None:
+    async def _point(self, glance: Mapping[str, Any]) -> None:
+        self._pointed += 1
+        pointer = wire.Pointer(number=self._pointed, **glance)
         payload = pointer.model_dump_json(exclude_defaults=True).encode()
         await self._patiently(lambda: self._bus.push(wire.pointers(self._run), payload, keep=KEPT_POINTERS))
 

@@ -30,6 +30,8 @@ class Step(Generic[S]):
     checks: Mapping[str, bool] = field(default_factory=dict)
     outcome: Mapping[str, float] = field(default_factory=dict)
     """Raw result per seat in [0, 1]."""
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What rewards are made of, seat → name → value, for whoever wants to know why; they sum to the reward."""
 
 
 class Scenario(Protocol[S]):

@@ -2,7 +2,8 @@
 
     run.json        versions, seeds, the resolved recipe; the results are added at the end
     metrics.jsonl   one line per step
-    episodes/       one file per batch, `<batch>.jsonl`, each line one Episode
+    episodes/       one file per batch, `<batch>.jsonl`, each line one Episode; beside it `<batch>.index`, by which
+                    a viewer lists a batch and finds one episode without reading the rest
     checkpoints/    step-N/, each complete or absent
     report.html     written by training/report.py
 
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
+from simarena.arena import index
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import RecordError, RunFolderError, UsageError
 
@@ -97,8 +99,34 @@ class RunFolder:
 
     def write_episodes(self, batch: str, episodes: Iterable[Episode]) -> None:
         """Write one batch of episodes, replacing an earlier try at the same batch."""
-        lines = [episode.model_dump_json() + "\n" for episode in sorted(episodes, key=lambda e: e.id)]
-        self._whole(f"episodes/{batch}.jsonl", "".join(lines))
+        ordered = sorted(episodes, key=lambda e: e.id)
+        lines = [(episode.model_dump_json() + "\n").encode() for episode in ordered]
+        self._whole(f"episodes/{batch}.jsonl", b"".join(lines).decode())
+        self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines)))
+
+    def listing(self, batch: str) -> list[index.Entry]:
+        """The episodes of a batch at a glance, in order; reads the whole batch only if it has no valid index."""
+        path = self._batch(batch)
+        try:
+            text = path.with_suffix(".index").read_bytes()
+        except OSError:
+            text = b""
+        found = index.read(text, path.stat().st_size)
+        if found is None:
+            lines = path.read_bytes().splitlines(keepends=True)
+            found = index.entries((_episode(line, f"{path}:{n}") for n, line in enumerate(lines, 1)), lines)
+        return found
+
+    def episode(self, batch: str, entry: index.Entry) -> Episode:
+        """The episode that an entry of the index is of."""
+        path = self._batch(batch)
+        with path.open("rb") as file:
+            file.seek(entry.at)
+            line = file.read(entry.size)
+        found = _episode(line, f"{path} at byte {entry.at}")
+        if found.id != entry.episode:
+            raise RunFolderError(f"{path} has changed since it was listed: list it again")
+        return found
 
     def batches(self) -> list[str]:
         found = (path.stem for path in (self.path / "episodes").glob("*.jsonl"))
@@ -107,12 +135,16 @@ class RunFolder:
     def episodes(self, batch: str | None = None) -> Iterator[Episode]:
         """Episodes of one batch, or of all, in order."""
         for name in [batch] if batch is not None else self.batches():
-            path = self.path / "episodes" / f"{name}.jsonl"
-            if not path.is_file():
-                raise UsageError(f"no batch {name!r} in {self.path}: it has {', '.join(self.batches()) or 'none'}")
+            path = self._batch(name)
             with path.open() as file:
                 for number, line in enumerate(file, 1):
                     yield _episode(line, f"{path}:{number}")
+
+    def _batch(self, name: str) -> Path:
+        path = self.path / "episodes" / f"{name}.jsonl"
+        if not path.is_file():
+            raise UsageError(f"no batch {name!r} in {self.path}: it has {', '.join(self.batches()) or 'none'}")
+        return path
 
     @contextlib.contextmanager
     def checkpoint(self, step: int) -> Iterator[Path]:
@@ -159,7 +191,7 @@ class RunFolder:
             aside.replace(final)
 
 
-def _episode(line: str, where: str) -> Episode:
+def _episode(line: str | bytes, where: str) -> Episode:
     try:
         return Episode.model_validate_json(line)
     except (ValueError, RecordError) as error:

@@ -37,6 +37,11 @@ class AgentSpec(Frozen):
         """The named policy behind it, or None for an agent that is not served by an engine."""
         return self.lane.removeprefix("policy.") if self.lane.startswith("policy.") else None
 
+    @property
+    def short(self) -> str:
+        """A name for lists: the lane of a policy, a person or a remote agent, else the factory's own name."""
+        return self.agent.rpartition(":")[2] if self.lane == PEOPLE else self.lane
+
     @classmethod
     def of_policy(cls, name: str, **options: JsonValue) -> "AgentSpec":
         """A seat played by the policy of this name."""

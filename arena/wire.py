@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from simarena.arena.glance import Glance
 from simarena.arena.messages import Action, Frozen, Observation
 from simarena.arena.specs import AgentSpec
 
@@ -77,14 +78,14 @@ class TurnReply(Frozen):
     kind: FaultKind = "agent"
 
 
-class Pointer(Frozen):
-    """Tells viewers that a conversation moved on. Producer: the conductor."""
+class Pointer(Glance):
+    """Tells viewers that a conversation moved on, and all of it at a glance. Producer: the conductor."""
 
-    episode: str
+    number: int
+    """Counts the run's pointers from 1: a gap tells a viewer how many it missed."""
     message: str = ""
-    """Id of the newest message; empty for the ending."""
-    seat: str = ""
-    kind: str = ""
-    ending: str = ""
-    success: bool | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
+    """Id of the newest message."""
+    earned: dict[str, float] = Field(default_factory=dict)
+    """What the newest turn earned, by seat."""
+    checks: dict[str, bool] = Field(default_factory=dict)
+    """The outcome's named checks, with the ending."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from toys import Counting
 
 from simarena.arena import arena as arena_module
-from simarena.arena import wire
+from simarena.arena import glance, wire
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.backends.inproc import InprocBackend
 from simarena.arena.bus.memory import MemoryBus, MemoryStore
@@ -44,6 +45,31 @@ def test_a_conversation_is_played_and_scored() -> None:
     assert [turn.seat for turn in played.turns] == ["a", "b", "a", "b"]
     assert played.returns("a") == 2.0
     assert played.turns[2].state_key == "a2"
+
+
+class Priced(Counting):
+    """Says what its rewards are for; `wrong` makes the parts lie."""
+
+    def __init__(self, wrong: float = 0.0) -> None:
+        super().__init__()
+        self.wrong = wrong
+
+    def apply(self, state: Any, actions: Any) -> Step[Any]:
+        step = super().apply(state, actions)
+        parts = {seat: {"right": value, "wrong": self.wrong} for seat, value in step.rewards.items()}
+        return dataclasses.replace(step, parts=parts)
+
+
+def test_rewards_are_recorded_by_their_parts() -> None:
+    (played,) = virtual(play(1, scenario=Priced()))
+    assert [reward.parts for reward in played.rewards] == [{"right": 1.0, "wrong": 0.0}] * 4
+    with pytest.raises(ScenarioError, match="sum to 1.5"):
+        virtual(play(1, scenario=Priced(wrong=0.5)))
+
+
+def test_what_seats_did_is_on_record() -> None:
+    (played,) = virtual(play(1))
+    assert [turn.parts for turn in played.turns] == [m.parts for m in played.messages if m.kind == "speech"]
 
 
 def test_message_ids_grow_and_are_unique() -> None:
@@ -367,16 +393,24 @@ def test_hosts_of_the_run_that_die_are_nobodys_fault_but_the_harness() -> None:
 
 
 def test_every_message_is_on_the_conversations_stream() -> None:
-    async def scenario() -> tuple[list[Episode], list[Message], int]:
+    async def scenario() -> tuple[list[Episode], list[Message], list[wire.Pointer]]:
         async with SimulatorArena(run="r") as arena:
             episodes = [episode async for episode in arena.play(Counting(), deals=[5])]
             entries = await arena.bus.read(wire.conversation("r", episodes[0].id), count=1000)
-            pointers = await arena.bus.length(wire.pointers("r"))
+            told = await arena.bus.read(wire.pointers("r"), count=1000)
+            pointers = [wire.Pointer.model_validate_json(entry.payload) for entry in told]
             return episodes, [Message.model_validate_json(entry.payload) for entry in entries], pointers
 
     (played,), streamed, pointers = run_virtual(scenario())
     assert tuple(streamed) == played.messages
-    assert pointers > 4
+    assert [pointer.number for pointer in pointers] == list(range(1, len(pointers) + 1))
+    assert {pointer.labels["parity"] for pointer in pointers} == {str(int(played.messages[0].text) % 2)}
+    move, end = pointers[-2], pointers[-1]
+    assert (move.turn, move.line, move.returns, move.earned) == (4, move.line, {"a": 2.0, "b": 2.0}, {"b": 1.0})
+    assert move.line == played.messages[-1].text
+    assert move.ending is None
+    assert dict(glance.of(played)) == {name: getattr(end, name) for name in glance.Glance.model_fields}
+    assert (end.ending, end.success, end.checks) == ("finished", True, {"counted": True})
 
 
 def test_a_thousand_conversations_in_flight_lose_nothing() -> None:

@@ -137,3 +137,36 @@ def test_latest_points_at_the_newest(tmp_path: Path) -> None:
     for name in ("one", "two"):
         RunFolder.create(tmp_path / name).describe({"name": name})
     assert json.loads((tmp_path / "latest" / "run.json").read_text()) == {"name": "two"}
+
+
+def test_the_index_lists_a_batch_and_finds_an_episode(folder: RunFolder) -> None:
+    written = [episode(f"play/{n}/0", labels={"persona": "ü" * n}) for n in range(4)]
+    folder.write_episodes("play", written)
+    entries = folder.listing("play")
+    assert [entry.episode for entry in entries] == [one.id for one in written]
+    assert entries[2].labels == {"persona": "üü"}
+    assert entries[2].seats == {"a": "Y", "b": "Z"}
+    assert [folder.episode("play", entry) for entry in entries] == written
+
+
+def test_an_index_that_is_missing_stale_or_damaged_is_made_anew(folder: RunFolder) -> None:
+    folder.write_episodes("play", [episode(f"play/{n}/0") for n in range(3)])
+    good = folder.listing("play")
+    path = folder.path / "episodes" / "play.index"
+    for text in ("", "nonsense", path.read_text().replace('"bytes":', '"bytes":1'), path.read_text()[:-30]):
+        path.write_text(text)
+        assert folder.listing("play") == good
+    path.unlink()
+    assert folder.listing("play") == good
+    folder.write_episodes("play", [])
+    assert folder.listing("play") == []
+
+
+def test_an_index_is_read_without_its_batch(folder: RunFolder) -> None:
+    folder.write_episodes("play", [episode()])
+    path = folder.path / "episodes" / "play.jsonl"
+    path.write_text("x" * path.stat().st_size)
+    (entry,) = folder.listing("play")
+    assert entry.episode == "play/0/0"
+    with pytest.raises(RunFolderError, match="is not an episode"):
+        folder.episode("play", entry)

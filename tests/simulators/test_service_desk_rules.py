@@ -118,6 +118,8 @@ def test_rewards_of_a_booking_turn_by_turn():
     told = say(f"your number is {steps[-1].state.fact}.")
     steps += go(scenario, steps[-1].state, ("assistant", told), BYE)
     assert [round(step.rewards["assistant"], 9) for step in steps] == [0.03, 0.08, 0.18, 0.08, 1.0]
+    assert steps[0].parts["assistant"] == pytest.approx({"turn": -0.02, "progress": 0.05})
+    assert steps[-1].parts == {"assistant": {"success": 1.0}}
     assert steps[-1].ending == "finished"
     assert steps[-1].checks == {"database": True, "told": True, "no_violation": True, "within_patience": True}
     assert steps[-1].outcome == {"assistant": 1.0, "user": 1.0}
@@ -131,6 +133,7 @@ def test_a_violation_is_paid_at_its_own_turn():
     )
     assert looked.rewards["assistant"] == pytest.approx(0.03)
     assert booked.rewards["assistant"] == pytest.approx(-0.5 + 0.2 - 0.02)
+    assert booked.parts["assistant"] == pytest.approx({"turn": -0.02, "progress": 0.2, "violation": -0.5})
     (last,) = go(scenario, scenario.apply(booked.state, {"assistant": say("ok")}).state, BYE)
     assert not last.checks["no_violation"]
     assert last.outcome["assistant"] == 0.0

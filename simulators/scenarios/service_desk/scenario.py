@@ -79,9 +79,10 @@ class ServiceDesk(Scenario[State]):
         messages += [notice(text, (ASSISTANT,)) for text in notices]
         if said and not action.calls:
             after = replace(after, mover=USER)
-        reward = TURN + check.potential(after) - check.potential(state)
-        reward += VIOLATION * (len(after.violations) - len(state.violations))
-        return self._step(after, messages, reward)
+        before, now = check.potential(state), check.potential(after)
+        violation = VIOLATION * (len(after.violations) - len(state.violations))
+        parts = {"turn": TURN, "progress": now - before, "violation": violation}
+        return self._step(after, messages, TURN + now - before + violation, parts)
 
     def _hear(self, state: State, action: Action) -> Step[State]:
         """The customer's turn."""
@@ -96,12 +97,15 @@ class ServiceDesk(Scenario[State]):
         messages = list(drafts(USER, Action(parts=said)))
         if action.calls:
             messages.append(notice(NOTICES["no tools"], (USER,)))
-        return self._step(after, messages, 0.0)
+        return self._step(after, messages, 0.0, {})
 
-    def _step(self, after: State, messages: Sequence[Draft], reward: float) -> Step[State]:
+    def _step(
+        self, after: State, messages: Sequence[Draft], reward: float, parts: Mapping[str, float]
+    ) -> Step[State]:
         """Closes the turn; the call is over once the customer left, or before a turn beyond its patience."""
         if not after.left and (after.mover == USER or after.turns < self.patience):
-            return Step(after, tuple(messages), {ASSISTANT: reward} if reward else {})
+            paid = {ASSISTANT: reward} if reward else {}
+            return Step(after, tuple(messages), paid, parts=_parts(parts))
         results = check.checks(after)
         success = all(results.values())
         harmed = not (results["database"] and results["no_violation"])
@@ -112,6 +116,7 @@ class ServiceDesk(Scenario[State]):
             ending="finished",
             checks=results,
             outcome={ASSISTANT: float(success), USER: float(success if after.deal.owed else harmed)},
+            parts=_parts({**parts, "success": SUCCESS * success}),
         )
 
     def cast(self) -> Mapping[str, AgentSpec]:
@@ -155,6 +160,12 @@ class ServiceDesk(Scenario[State]):
     def lexicon(self) -> tuple[str, ...]:
         """Every word that any text of this scenario can hold, both splits, sorted."""
         return lexicon()
+
+
+def _parts(parts: Mapping[str, float]) -> Mapping[str, Mapping[str, float]]:
+    """What the assistant's reward is made of; what came to nothing is left out."""
+    earned = {name: value for name, value in parts.items() if value}
+    return {ASSISTANT: earned} if earned else {}
 
 
 def _spoken(action: Action) -> tuple[Text, ...]:

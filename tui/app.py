@@ -1,0 +1,177 @@
+"""The app: wires a source to the screens, and holds what all of them share: pause, theme, keys, copying.
+
+Knows which screens there are and nothing of what they show.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.theme import Theme
+
+from simarena.arena.text import visible
+from simarena.tui import clipboard, settings
+from simarena.tui.feed.opened import Line
+from simarena.tui.feed.rows import Row
+from simarena.tui.feed.source import Source
+from simarena.tui.screens.arena import Arena
+from simarena.tui.screens.help import Help
+from simarena.tui.screens.room import ROOMS, Room
+from simarena.tui.themes import COLOURLESS, DEFAULT, THEMES, inks
+
+LOOKS = 10.0
+"""Times a second that the screen looks at the source."""
+
+
+class WatchApp(App[int]):
+    """The terminal one wants to live in."""
+
+    TITLE = "simarena"
+    CSS_PATH = "app.tcss"
+    HOVER_EFFECTS_ENABLED = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(str(i), f"room('{name}')", name.capitalize(), show=False, id=f"app.{name}")
+            for i, name in enumerate(ROOMS, 1)
+        ),
+        Binding("space", "hold", "Pause", id="app.pause"),
+        Binding("question_mark", "help", "Help", id="app.help", key_display="?"),
+        Binding("ctrl+p", "command_palette", "Commands", id="app.commands", show=False, priority=True),
+        Binding("T", "next_theme", "Next theme", show=False, id="app.theme"),
+        Binding("q", "quit", "Quit", id="app.quit"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True, system=True),
+    ]
+
+    def __init__(
+        self, source: Source, query: str = "", *, now: Callable[[], float] = time.time, theme: str = ""
+    ) -> None:
+        """`now` is the clock on screen, in seconds since the epoch."""
+        colourless = bool(os.environ.get("NO_COLOR"))
+        super().__init__(ansi_color=True if colourless else None)
+        self.source, self.first_query, self.now = source, query, now
+        self.held: int | None = None
+        """Messages that had arrived when the person paused; None while not paused."""
+        for one in THEMES:
+            self.register_theme(one)
+        for name in set(self.available_themes) - {one.name for one in THEMES}:
+            self.unregister_theme(name)
+        mine = settings.load(tuple(one.name for one in THEMES), tuple(known_actions()))
+        self.theme = theme or (COLOURLESS if colourless else mine.theme or DEFAULT)
+        self.set_keymap(mine.keys)
+        self.console.push_theme(inks(self.current_theme))
+        self._rooms: dict[str, Room] = {}
+
+    def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, self._reink)
+        self.action_room("arena")
+        self.set_interval(1 / LOOKS, self._look)
+
+    def _look(self) -> None:
+        if isinstance(self.screen, Room):
+            self.screen.glance()
+
+    def _reink(self, theme: Theme) -> None:
+        self.console.pop_theme()
+        self.console.push_theme(inks(theme))
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+            for widget in screen.query("*"):
+                widget.refresh()
+
+    # What people do.
+
+    def action_room(self, name: str) -> None:
+        room = self.room(name)
+        if self.screen is not room:
+            if isinstance(self.screen, Room):
+                self.switch_screen(room)
+            else:
+                self.push_screen(room)
+
+    def room(self, name: str) -> Room:
+        """The screen of this name; made when first asked for."""
+        if name not in self._rooms:
+            self._rooms[name] = _ROOMS[name]()
+        return self._rooms[name]
+
+    def action_hold(self) -> None:
+        """Stop what is shown, or go on; what arrives is taken in all the same."""
+        self.held = self.source.status().arrived if self.held is None else None
+        self._look()
+        self.refresh_bindings()
+
+    def action_help(self) -> None:
+        self.push_screen(Help(self.screen.active_bindings.values()))
+
+    def action_next_theme(self) -> None:
+        names = [one.name for one in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)]
+        self.tell(f"theme {self.theme}")
+
+    async def action_quit(self) -> None:
+        self.exit(0)
+
+    def show_why(self, row: Row, line: Line | None) -> None:
+        """Open the Why screen on this turn."""
+
+    def copy(self, text: str) -> None:
+        """Copy text, made safe to paste, and say where it went."""
+        self.tell(clipboard.copy(visible(text), self.copy_to_clipboard))
+
+    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+        """A short message that goes away by itself. Never parsed as markup."""
+        self.notify(visible(text), severity=severity, timeout=4, markup=False)
+
+    # The palette.
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action that a key does on this screen, and every theme."""
+        for active in _distinct(screen.active_bindings.values()):
+            binding = active.binding
+            keys = f"{self.get_key_display(binding)}  ({binding.id})" if binding.id else ""
+            yield SystemCommand(binding.description, keys, self._runner(active))
+        for theme in THEMES:
+            yield SystemCommand(f"Theme {theme.name}", "", lambda name=theme.name: setattr(self, "theme", name))
+
+    def _runner(self, active: ActiveBinding) -> Callable[[], None]:
+        def run() -> None:
+            self.call_later(self.run_action, active.binding.action, active.node)
+
+        return run
+
+
+_ROOMS: dict[str, Callable[[], Room]] = {"arena": Arena}
+
+
+def _distinct(bindings: Iterable[ActiveBinding]) -> Iterator[ActiveBinding]:
+    """One for each action that has a name."""
+    seen: set[tuple[str, str]] = set()
+    for active in bindings:
+        binding = active.binding
+        key = (binding.action, binding.description)
+        if binding.description and binding.id and key not in seen:
+            seen.add(key)
+            yield active
+
+
+def known_actions() -> Iterator[str]:
+    """The stable ids of everything that a key does."""
+    from simarena.tui.widgets.prompt import Prompt
+    from simarena.tui.widgets.reader import Reader
+    from simarena.tui.widgets.sheet import Sheet
+
+    for place in (WatchApp, Sheet, Reader, Prompt, *_ROOMS.values()):
+        for ancestor in place.__mro__:  # type: ignore[attr-defined]
+            for binding in ancestor.__dict__.get("BINDINGS", ()):
+                if isinstance(binding, Binding) and binding.id:
+                    yield binding.id
+
+
+async def run_app(source: Source, query: str = "") -> int:
+    """Show a started source until the person quits; returns the exit code."""
+    return await WatchApp(source, query).run_async() or 0

@@ -1,0 +1,86 @@
+"""Which curves a run has: its training book in, plots out. A quantity that was never told makes no plot.
+
+Pure. Knows metric names (producer/quantity) and nothing of widgets or files.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from simarena.tui.feed.training_book import TrainingBook
+from simarena.tui.widgets.braille import Point
+from simarena.tui.widgets.curve import Plot, Series
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One persona's success on held-out deals, from evaluation to evaluation."""
+
+    name: str
+    values: Sequence[float]
+
+    @property
+    def now(self) -> float:
+        return self.values[-1]
+
+    @property
+    def change(self) -> float:
+        return self.values[-1] - self.values[0]
+
+
+def plots(book: TrainingBook) -> list[Plot]:
+    """The curves of a run, those looked at most first."""
+    made = [make(book) for make in _PLOTS]
+    return [plot for plot in made if any(series.points for series in plot.series)]
+
+
+def personas(book: TrainingBook) -> list[Share]:
+    """Held-out success by persona, weakest first."""
+    shares = [Share(name, [value for _, value in series]) for name, series in book.personas().items() if series]
+    return sorted(shares, key=lambda share: (share.now, share.name))
+
+
+def points(book: TrainingBook, name: str) -> list[Point]:
+    """(step, value) of one metric, where it is a finite number."""
+    return [(float(step), value) for step, value in book.series(name) if math.isfinite(value)]
+
+
+def _success(book: TrainingBook) -> Plot:
+    training, heldout = points(book, "outcome/success"), points(book, "eval/success")
+    series = [Series("held out", heldout, "good"), Series("training", training, "key")]
+    return Plot("success", series, floor=0.0, ceiling=1.0, percent=True)
+
+
+def _reward(book: TrainingBook) -> Plot:
+    mean, within = points(book, "reward/mean"), dict(points(book, "reward/group_std"))
+    spread = [(step, y - within[step], y + within[step]) for step, y in mean if step in within]
+    return Plot("reward ± in-group deviation", [Series("reward", mean, "key", spread)])
+
+
+def _one(
+    title: str, name: str, floor: float | None = None, percent: bool = False
+) -> Callable[[TrainingBook], Plot]:
+    return lambda book: Plot(title, [Series(title, points(book, name))], floor=floor, percent=percent)
+
+
+def _several(title: str, floor: float | None, **names: str) -> Callable[[TrainingBook], Plot]:
+    inks = ("key", "seat2", "seat3", "seat4")
+
+    def make(book: TrainingBook) -> Plot:
+        series = [Series(n, points(book, m), ink) for (n, m), ink in zip(names.items(), inks, strict=False)]
+        return Plot(title, [one for one in series if one.points], floor=floor)
+
+    return make
+
+
+_PLOTS: tuple[Callable[[TrainingBook], Plot], ...] = (
+    _success,
+    _reward,
+    _one("entropy (nats a token)", "loss/entropy", 0.0),
+    _several("KL (nats a token)", 0.0, old="kl/old", reference="kl/reference"),
+    _one("gradient norm", "train/grad_norm", 0.0),
+    _several("seconds a step", 0.0, rollout="time/rollout", update="time/update", publish="time/publish"),
+    _one("sampled tokens a second", "time/tokens_per_second", 0.0),
+    _one("groups without signal", "groups/zero_variance", 0.0, True),
+    _one("largest policy ratio", "ratio/max"),
+)

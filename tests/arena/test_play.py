@@ -63,7 +63,7 @@ class Priced(Counting):
 def test_rewards_are_recorded_by_their_parts() -> None:
     (played,) = virtual(play(1, scenario=Priced()))
     assert [reward.parts for reward in played.rewards] == [{"right": 1.0, "wrong": 0.0}] * 4
-    with pytest.raises(ScenarioError, match="sum to 1.5"):
+    with pytest.raises(ScenarioError, match=r"sum to 1\.5"):
         virtual(play(1, scenario=Priced(wrong=0.5)))
 
 

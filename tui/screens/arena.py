@@ -164,7 +164,7 @@ class Arena(Replaying):
         except SimArenaError as error:
             self.reader.say(Text(""), Text(f"  {one_line(str(error))}", "bad"), *_lines("  Open another one."))
             return
-        if self._open_row is row:
+        if self._open_row is row and self.app.is_running:
             self.reader.show(opened)
             self._show_turn()
             self.titles()

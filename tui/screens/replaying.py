@@ -184,5 +184,5 @@ class Replaying(Room):
             self.titles()
 
     def _tick(self) -> None:
-        if self._position is not None:
+        if self._position is not None and self.app.is_running:
             self._go(self._position + 1)

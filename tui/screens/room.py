@@ -67,6 +67,8 @@ class Room(Screen[None]):
 
     def glance(self) -> None:
         """Look, and bring the lines above and below up to date."""
+        if not (self.is_mounted and self.app.is_running):
+            return  # being taken down
         self.look()
         status = self.source.status()
         self.query_one("#tabs", Line).right = Text(f"{self.source.title} ", "muted")

@@ -54,7 +54,7 @@ class Listing(Sheet):
         offset = (place - self.cursor) if place is not None else 0
         self.renew()
         if place is not None and place != self.cursor:
-            self.scroll_to(y=self.scroll_offset.y + offset, animate=False, immediate=True)
+            self.scroll_to(y=self.scroll_offset.y + offset, animate=False, immediate=True, force=True)
             self.cursor = place
         elif self.row is not None and (before is None or self.row.key != before.key):
             self.post_message(self.Moved(self, self.cursor))

@@ -52,10 +52,10 @@ class Reader(Sheet):
         to_end, self._to_end = self._to_end, False
         if anew and opened.row.state != "running" and not to_end:
             self.cursor = 0
-            self.scroll_to(y=0, animate=False, immediate=True)
+            self.scroll_to(y=0, animate=False, immediate=True, force=True)
         elif anew or (was_last and self._limit is None):
             self.cursor = self.items() - 1
-            self.scroll_to(y=self.lines(), animate=False, immediate=True)
+            self.scroll_to(y=self.lines(), animate=False, immediate=True, force=True)
 
     def start_at_end(self) -> None:
         """Open the next conversation at its end, though it has ended."""

@@ -128,9 +128,9 @@ class Sheet(ScrollView, can_focus=True):
         top, bottom = self.extent(item)
         height = self.scrollable_content_region.height
         if bottom > self.scroll_offset.y + height:
-            self.scroll_to(y=bottom - height, animate=False, immediate=True)
+            self.scroll_to(y=bottom - height, animate=False, immediate=True, force=True)
         if top < self.scroll_offset.y or bottom - top > height:
-            self.scroll_to(y=top, animate=False, immediate=True)
+            self.scroll_to(y=top, animate=False, immediate=True, force=True)
 
     def action_move(self, by: int) -> None:
         self.cursor += by

@@ -22,6 +22,8 @@ from simarena.tui.feed.source import Source
 from simarena.tui.screens.arena import Arena
 from simarena.tui.screens.help import Help
 from simarena.tui.screens.room import ROOMS, Room
+from simarena.tui.screens.training import Training
+from simarena.tui.screens.why import WhyRoom
 from simarena.tui.themes import COLOURLESS, DEFAULT, THEMES, inks
 
 LOOKS = 10.0
@@ -97,6 +99,7 @@ class WatchApp(App[int]):
         """The screen of this name; made when first asked for."""
         if name not in self._rooms:
             self._rooms[name] = _ROOMS[name]()
+            self.install_screen(self._rooms[name], name)  # kept while another one is shown
         return self._rooms[name]
 
     def action_hold(self) -> None:
@@ -117,7 +120,11 @@ class WatchApp(App[int]):
         self.exit(0)
 
     def show_why(self, row: Row, line: Line | None) -> None:
-        """Open the Why screen on this turn."""
+        """Go to the Why screen, on this turn."""
+        room = self.room("why")
+        self.action_room("why")
+        assert isinstance(room, WhyRoom)
+        room.call_after_refresh(room.explain, row, line)
 
     def copy(self, text: str) -> None:
         """Copy text, made safe to paste, and say where it went."""
@@ -145,7 +152,7 @@ class WatchApp(App[int]):
         return run
 
 
-_ROOMS: dict[str, Callable[[], Room]] = {"arena": Arena}
+_ROOMS: dict[str, Callable[[], Room]] = {"arena": Arena, "training": Training, "why": WhyRoom}
 
 
 def _distinct(bindings: Iterable[ActiveBinding]) -> Iterator[ActiveBinding]:

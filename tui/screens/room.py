@@ -39,7 +39,7 @@ class Room(Screen[None]):
     HORIZONTAL_BREAKPOINTS = list(_WIDTHS)  # noqa: RUF012  Textual declares it as no class variable
 
     def compose(self) -> ComposeResult:
-        yield Line(id="tabs")
+        yield Line(id="tabs", keep_left=True)
         yield from self.body()
         yield Line(id="status")
         yield Hints(id="hints")

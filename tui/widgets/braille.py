@@ -89,8 +89,8 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join("▁▂▃▄▅▆▇█"[min(7, int((value - low) / span * 8))] for value in shown)
 
 
-def bar(share: float, width: int) -> str:
-    """A share in [0, 1] as a bar of eighths."""
-    eighths = round(max(0.0, min(1.0, share)) * width * 8)
-    whole, rest = divmod(eighths, 8)
-    return ("█" * whole + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")).ljust(width)
+def bar(share: float, width: int, ink: str = "key") -> Text:
+    """A share in [0, 1] as a line of half columns on a faint track."""
+    whole, half = divmod(round(max(0.0, min(1.0, share)) * width * 2), 2)
+    line = "━" * whole + "╸" * half
+    return Text.assemble((line, ink), ("─" * (width - len(line)), "faint"))

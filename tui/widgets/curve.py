@@ -75,6 +75,8 @@ def rows(plot: Plot, width: int, height: int) -> list[Text]:
     for one in reversed(series):
         canvas.line(one.points, one.ink)
     labels = {0: figure(y[1], plot.percent), canvas.height - 1: figure(y[0], plot.percent)}
+    if y[0] == y[1]:
+        labels = {(canvas.height - 1) // 2: figure(y[0], plot.percent)}
     body = [
         Text.assemble((labels.get(i, "").rjust(_LABEL), "muted"), ("▏", "faint"), canvas.row(i))
         for i in range(canvas.height)
@@ -88,10 +90,11 @@ def _head(plot: Plot, series: Sequence[Series], width: int) -> Text:
     text = Text(one_line(plot.title), "strong")
     newest = Text()
     for one in series:
-        value = figure(one.points[-1][1], plot.percent)
+        told = Text(figure(one.points[-1][1], plot.percent), one.ink)
         if len(series) > 1:
-            newest.append(f"  {one_line(one.name)} ", "muted")
-        newest.append(value, one.ink)
+            told = Text.assemble((f"  {one_line(one.name)} ", "muted"), told)
+        if text.cell_len + newest.cell_len + told.cell_len + 1 <= width:
+            newest.append_text(told)
     text.truncate(max(4, width - newest.cell_len - 2), overflow="ellipsis")
     return Text.assemble(text, " " * max(1, width - text.cell_len - newest.cell_len - 1), newest)
 

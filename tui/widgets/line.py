@@ -10,19 +10,24 @@ from simarena.tui.widgets.sheet import inked, safe
 
 
 class Line(Widget):
-    """A line with something at its left and something at its right; the left gives way when room is short."""
+    """A line with something at its left and something at its right. When room is short the left gives way, or,
+    with `keep_left`, the right is left out."""
 
     DEFAULT_CSS = "Line { height: 1; }"
 
     left: reactive[Text] = reactive(Text)
     right: reactive[Text] = reactive(Text)
 
+    def __init__(self, id: str | None = None, classes: str | None = None, *, keep_left: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._keep_left = keep_left
+
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
         if y:
             return Strip.blank(width, base)
         left, right = safe(self.left), safe(self.right)
-        if right.cell_len + 12 > width:
+        if right.cell_len + (left.cell_len + 1 if self._keep_left else 12) > width:
             right = Text()
         left.truncate(max(0, width - right.cell_len - bool(right)), overflow="ellipsis", pad=True)
         text = Text.assemble(left, " " if right else "", right)

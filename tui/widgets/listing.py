@@ -145,7 +145,7 @@ def line(row: Row, layout: Sequence[Column]) -> Text:
 def _cell(row: Row, column: Column) -> Text:
     match column.title:
         case "id":
-            return Text(row.id)
+            return Text(middle_cut(row.id, column.width))
         case "scenario":
             return Text(row.scenario, "muted")
         case "persona":
@@ -158,6 +158,14 @@ def _cell(row: Row, column: Column) -> Text:
             return Text(("–" if row.version is None else str(row.version)).rjust(column.width), "muted")
         case _:
             return _last(row, column.width)
+
+
+def middle_cut(text: str, width: int) -> str:
+    """A name cut in its middle: the ends of ids tell them apart."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2 + 1
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 def _last(row: Row, width: int) -> Text:

@@ -1,6 +1,6 @@
 """A panel: lines of text to read, scrolled but not chosen from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -15,15 +15,19 @@ class Panel(Sheet):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._texts: Sequence[Text] = ()
+        self._write: Callable[[int], Sequence[Text]] = lambda width: ()
         self._laid: list[Text] = []
 
     def show(self, texts: Sequence[Text]) -> None:
-        self._texts = texts
+        self.fill(lambda width: texts)
+
+    def fill(self, write: Callable[[int], Sequence[Text]]) -> None:
+        """Show what `write` makes of the number of columns, now and whenever that changes."""
+        self._write = write
         self.renew()
 
     def renew(self) -> None:
-        self._laid = [row for text in self._texts for row in wrapped(text, self.width - 1)]
+        self._laid = [row for text in self._write(self.width - 1) for row in wrapped(text, self.width - 1)]
         super().renew()
 
     def items(self) -> int:

@@ -177,23 +177,23 @@ def verdict(opened: Opened, width: int) -> list[Text]:
         return []
     ink = {"success": "good", "failure": "bad"}.get(row.result, "warn")
     words = row.ending if row.result == row.ending else f"{row.ending or row.state} · {row.result}"
-    lines = [Text("─" * width, "faint"), Text.assemble(("ended  ", "muted"), (words, f"{ink}"))]
+    lines = [Text(f" {'─' * (width - 2)}", "faint"), Text.assemble((" ended   ", "muted"), (words, f"{ink}"))]
     if opened.fault:
-        lines.append(Text(f"       {opened.fault}", "bad"))
+        lines.append(Text(f"         {opened.fault}", "bad"))
     if opened.checks:
-        checks = Text("checks ", "muted")
+        checks = Text(" checks  ", "muted")
         for name, passed in opened.checks.items():
             checks.append(f"{'✓' if passed else '✗'} {name}  ", "good" if passed else "bad")
         lines.append(checks)
     if row.returns:
-        returns = Text("return ", "muted")
+        returns = Text(" return  ", "muted")
         for seat, value in row.returns.items():
             returns.append(f"{seat} ").append_text(blocks.number(value, 0)).append("  ")
         lines.append(returns)
     if row.credited:
-        lines.append(Text.assemble(("fate   ", "muted"), row.credited))
+        lines.append(Text.assemble((" fate    ", "muted"), row.credited))
     if row.parent:
-        lines.append(Text.assemble(("fork   ", "muted"), f"of {row.parent}"))
+        lines.append(Text.assemble((" fork    ", "muted"), f"of {row.parent}"))
     if opened.note:
-        lines.append(Text.assemble(("note   ", "muted"), opened.note))
+        lines.append(Text.assemble((" note    ", "muted"), opened.note))
     return lines

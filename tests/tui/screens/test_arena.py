@@ -77,12 +77,12 @@ async def test_moving_opens_what_is_under_the_cursor() -> None:
     async with shown(desk()) as pilot:
         await press(pilot, "t", "g")
         assert len(lines_with(pilot, "never mind")) == 1
-        assert lines_with(pilot, "ended  turn_cap")
+        assert lines_with(pilot, "ended   turn_cap")
         await press(pilot, "j")
         assert lines_with(pilot, "cancel everything now")
-        assert lines_with(pilot, "ended  finished · success")
+        assert lines_with(pilot, "ended   finished · success")
         await press(pilot, "k")
-        assert lines_with(pilot, "ended  turn_cap")
+        assert lines_with(pilot, "ended   turn_cap")
         await press(pilot, "right_square_bracket", "right_square_bracket")
         assert lines_with(pilot, "please refund my trip")
         await press(pilot, "left_square_bracket")

@@ -33,7 +33,7 @@ async def test_play_begins_at_the_first_line_and_runs_to_the_ending() -> None:
         await pilot.pause(0.7)
         await settled(pilot)
         assert lines_with(pilot, "line 6")
-        assert lines_with(pilot, "ended  finished · success")
+        assert lines_with(pilot, "ended   finished · success")
         assert lines_with(pilot, "‖ replay 6/6")
 
 

@@ -1,0 +1,162 @@
+"""Training: the curves of a run, success by persona, where every episode went, and what needs a look."""
+
+import os
+from collections.abc import Iterator
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid, Horizontal, VerticalScroll
+
+from simarena.tui import plots
+from simarena.tui.feed.training_book import TrainingBook
+from simarena.tui.screens.room import Room
+from simarena.tui.widgets.blocks import number
+from simarena.tui.widgets.braille import bar, sparkline
+from simarena.tui.widgets.curve import Curve, Plot
+from simarena.tui.widgets.line import Line
+from simarena.tui.widgets.panel import Panel
+
+_FATES = ("trained", "filtered", "truncated", "discarded", "stale", "open")
+_ALARMS = 8
+"""Newest alarms shown."""
+
+
+class Training(Room):
+    """Curves at the left, figures at the right; on a narrow screen below each other."""
+
+    NAME = "training"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j,down", "scroll(3)", "Down", show=False, id="training.down"),
+        Binding("k,up", "scroll(-3)", "Up", show=False, id="training.up"),
+        Binding("g,home", "ends(0)", "Top", show=False, id="training.top"),
+        Binding("G,end", "ends(1)", "Bottom", show=False, id="training.bottom"),
+        Binding("z", "zoom", "Larger curves", id="training.zoom"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: tuple[int, int, int] | None = None
+        self._large = False
+
+    def body(self) -> ComposeResult:
+        yield Line(id="training-title", classes="title")
+        with Horizontal(id="training"):
+            with VerticalScroll(id="curves", can_focus=False), Grid(id="grid"):
+                for _ in range(plots.COUNT):
+                    yield Curve()
+            yield Panel(id="figures")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#figures", Panel).focus()
+
+    def look(self) -> None:
+        book = self.source.training
+        seen = (book.revision, self.size.width, self.size.height)
+        if self.watch_app.held is not None or seen == self._seen:
+            return
+        self._seen = seen
+        self.query_one("#training-title", Line).left = _title(book)
+        drawn = plots.plots(book)
+        for curve, plot in zip(self.query(Curve), [*drawn, *[Plot("")] * plots.COUNT], strict=False):
+            curve.plot = plot
+            curve.display = bool(plot.title)
+        self.query_one("#curves").display = bool(drawn)
+        self.set_class(not drawn, "-alone")
+        panel = self.query_one("#figures", Panel)
+        if book.names():
+            panel.fill(lambda width: list(_figures(book, width)))
+        else:
+            panel.show(_nothing(self.source.live))
+
+    def action_scroll(self, by: int) -> None:
+        for pane in ("#curves", "#figures"):
+            self.query_one(pane).scroll_relative(y=by, animate=False)
+
+    def action_ends(self, end: int) -> None:
+        for pane in ("#curves", "#figures"):
+            target = self.query_one(pane)
+            target.scroll_end(animate=False) if end else target.scroll_home(animate=False)
+
+    def action_zoom(self) -> None:
+        self.toggle_class("-large")
+
+
+def _title(book: TrainingBook) -> Text:
+    title = Text(" Training", "strong")
+    facts: list[tuple[str, str]] = [
+        ("step", f"{book.step:,} of {book.total_steps:,}" if book.total_steps else f"{book.step:,}")
+    ]
+    for name, metric in (("success", "outcome/success"), ("held out", "eval/success"), ("reward", "reward/mean")):
+        if (value := book.latest(metric)) is not None:
+            facts.append((name, f"{value:+.2f}" if name == "reward" else f"{value:.0%}"))
+    if book.learners:
+        facts.append(("learns", ", ".join(book.learners)))
+    for name, told in facts if book.names() else []:
+        title.append(f"   {name} ", "muted").append(told)
+    return title
+
+
+def _figures(book: TrainingBook, width: int) -> Iterator[Text]:
+    """Success by persona, the ledger, the alarms, the machine."""
+    shares = plots.personas(book)
+    if shares:
+        yield Text.assemble((" Success by persona", "strong"), ("  held out, weakest first", "muted"))
+        room = max(6, width - 34)
+        for share in shares:
+            line = Text.assemble(f" {share.name[:12]:<12} ", (f"{sparkline(share.values, 6):<6} ", "muted"))
+            line.append_text(bar(share.now, room)).append(f" {share.now:>4.0%}")
+            yield line.append_text(_change(share.change))
+        yield Text()
+    yield from _ledger(book, width)
+    yield Text()
+    yield Text(" Alarms", "strong")
+    for alarm in reversed(book.alarms[-_ALARMS:]):
+        yield Text.assemble((f" step {alarm.step:<5} ", "muted"), (alarm.text, "alarm"))
+    if not book.alarms:
+        yield Text(" none", "muted")
+    yield Text()
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    yield Text(" This machine", "strong")
+    yield Text.assemble(
+        (" load       ", "muted"),
+        (f"{load:.1f}", "warn" if load > 2 * cores else "plain"),
+        (f" on {cores} cores", "muted"),
+    )
+
+
+def _change(value: float) -> Text:
+    text = number(value * 100, 5)
+    return Text(f"{value * 100:+.0f}".replace("-", "−").rjust(6), text.style)
+
+
+def _ledger(book: TrainingBook, width: int) -> Iterator[Text]:
+    counts = book.ledger()
+    if not counts:
+        return
+    whole = max(1, counts.get("dispatched", 0))
+    yield Text.assemble((" Ledger", "strong"), (f"  {counts.get('dispatched', 0):,} episodes dispatched", "muted"))
+    room = max(6, width - 30)
+    for fate in _FATES:
+        count = counts.get(fate, 0)
+        ink = "key" if fate == "trained" else ("warn" if fate in ("discarded", "stale") and count else "muted")
+        line = Text.assemble(f" {fate:<12}", f"{count:>8,}  ", bar(count / whole, room, ink))
+        yield line.append(f" {count / whole:>4.0%}", "muted")
+        for name, part in counts.items():
+            if name.startswith(f"{fate}("):
+                yield Text(f"   {name[len(fate) + 1 : -1]:<16}{part:>2,}", "muted")
+    if book.ledger_adds_up():
+        yield Text(" ✓ adds up to those dispatched", "good")
+    else:
+        yield Text(" ✗ does not add up to those dispatched: episodes are missing", "bad")
+
+
+def _nothing(live: bool) -> list[Text]:
+    lines: tuple[str, ...]
+    if live:
+        lines = ("", " No figures yet.", " Curves appear with the first step.", "", " 1 shows what is being said.")
+    else:
+        lines = ("", " This run trained nothing, or recorded no metrics.", "", " 1 shows its conversations.")
+    return [Text(line, "muted") for line in lines]

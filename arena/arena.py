@@ -27,6 +27,7 @@ from simarena.arena.faults import Faults, FaultyBus, crash_hosts
 from simarena.arena.host import AgentHost
 from simarena.arena.messages import Limits
 from simarena.arena.post import FORGOTTEN_SECONDS
+from simarena.arena.presence import Presence
 from simarena.arena.protocols import Engine, Scenario
 from simarena.arena.specs import AgentSpec, EngineSpec, build_scenario
 
@@ -66,6 +67,7 @@ class SimulatorArena:
         self._backend: Backend | None = None
         self._conductor: Conductor | None = None
         self._collecting = rarely()
+        self._presence: Presence | None = None
         self._guests: list[asyncio.Task[None]] = []
         self._guest_hosts: list[tuple[str, str]] = []
 
@@ -79,6 +81,8 @@ class SimulatorArena:
             await self._backend.start(self._policies, self._people)
             self._conductor = Conductor(self._bus, self.run)
             await self._conductor.start()
+            self._presence = Presence(self._bus, self.run)
+            await self._presence.start()
             if self._faults is not None:
                 drill = crash_hosts(self._backend, self._backend.hosts(), self._faults)
                 self._guests.append(asyncio.create_task(drill, name="crashes"))
@@ -95,6 +99,8 @@ class SimulatorArena:
                 last.push(self._collecting)
                 last.push_async_callback(self._bus.close)
                 last.push_async_callback(self._sweep, self._bus)
+            if self._presence is not None:
+                last.push_async_callback(self._presence.stop)
             if self._backend is not None:
                 last.push_async_callback(self._backend.stop)
             if self._conductor is not None:

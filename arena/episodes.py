@@ -6,6 +6,7 @@ in any backend, after a killed host, and on replay. Knows no bus, no file and no
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -134,13 +135,25 @@ class Episode(Frozen):
 
         Anything earned before the seat's first turn is credited to the first.
         """
+        earned = [0.0] * len(self.turns_of(seat))
+        for position, reward in self._credited(seat):
+            earned[position] += reward.value
+        return tuple(earned)
+
+    def turn_parts(self, seat: str) -> tuple[dict[str, float], ...]:
+        """`turn_rewards` by name, for the rewards that name their parts, shape [turns]."""
+        named: tuple[dict[str, float], ...] = tuple({} for _ in self.turns_of(seat))
+        for position, reward in self._credited(seat):
+            for name, value in reward.parts.items():
+                named[position][name] = named[position].get(name, 0.0) + value
+        return named
+
+    def _credited(self, seat: str) -> Iterator[tuple[int, Reward]]:
+        """This seat's rewards, each with the position of the turn of its own that it belongs to."""
         indices = [turn.index for turn in self.turns_of(seat)]
-        earned = [0.0] * len(indices)
         for reward in self.rewards:
             if reward.seat == seat and indices:
-                position = max((i for i, index in enumerate(indices) if index <= reward.index), default=0)
-                earned[position] += reward.value
-        return tuple(earned)
+                yield max((i for i, index in enumerate(indices) if index <= reward.index), default=0), reward
 
     def records_of(self, seat: str) -> tuple[TurnRecord, ...]:
         """Token records of this seat's turns; raises RecordError if some turn has none."""

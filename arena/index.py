@@ -3,11 +3,11 @@
     {"bytes": 81920}                                  size of the batch it is of: of another size it is stale
     {"at": 0, "size": 2048, "episode": "eval-0/0/0", …}
 
-Derived, and made anew from the batch wherever it is missing or stale. Knows the form of the lines, not where
-files are.
+Derived, but for the fate, and made anew from the batch wherever it is missing or stale. Knows the form of the
+lines, not where files are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,16 +30,21 @@ class Entry(Glance):
     """Byte at which its line begins."""
     size: int
     """Bytes of its line, the newline among them."""
+    fate: str = ""
+    """What became of it in the ledger, if whoever wrote it said so: `trained`, `filtered(zero_variance)`, ..."""
 
 
 _ENTRIES = TypeAdapter(list[Entry])
 
 
-def entries(episodes: Iterable[Episode], lines: Sequence[bytes]) -> list[Entry]:
+def entries(
+    episodes: Iterable[Episode], lines: Sequence[bytes], fates: Mapping[str, str] | None = None
+) -> list[Entry]:
     """The entries of these episodes, whose lines stand one after the other."""
     found, at = [], 0
     for episode, line in zip(episodes, lines, strict=True):
-        found.append(Entry(at=at, size=len(line), **dict(glance.of(episode))))
+        fate = (fates or {}).get(episode.id, "")
+        found.append(Entry(at=at, size=len(line), fate=fate, **dict(glance.of(episode))))
         at += len(line)
     return found
 

@@ -4,7 +4,9 @@
     metrics.jsonl   one line per step
     episodes/       one file per batch, `<batch>.jsonl`, each line one Episode; beside it `<batch>.index`, by which
                     a viewer lists a batch and finds one episode without reading the rest
+    credit/         one file per batch that was learned from: how each group was credited (training/accounts.py)
     checkpoints/    step-N/, each complete or absent
+    bus.json        while the run goes on: the bus it is on and its name there
     report.html     written by training/report.py
 
 Every file appears whole or not at all (written aside, then renamed), but metrics.jsonl, whose torn last
@@ -16,13 +18,18 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
 from simarena.arena import index
+from simarena.arena.bus.redaction import redact
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import RecordError, RunFolderError, UsageError
+
+_TRIES = 10
+"""Times the lock is asked for before somebody else is taken to write."""
 
 
 class RunFolder:
@@ -67,6 +74,35 @@ class RunFolder:
             self._lock.close()
             self._lock = None
 
+    @property
+    def written(self) -> bool:
+        """Whether some process is writing this folder now."""
+        try:
+            with (self.path / ".lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    @contextlib.contextmanager
+    def on_bus(self, run: str, url: str) -> Iterator[None]:
+        """While the block runs, tell viewers where the conversations of this run pass by. Keeps no password."""
+        self._whole("bus.json", json.dumps({"run": run, "url": redact(url)}) + "\n")
+        try:
+            yield
+        finally:
+            (self.path / "bus.json").unlink(missing_ok=True)
+
+    def bus(self) -> tuple[str, str] | None:
+        """(run, URL without its password) of the bus that the run is on; None if it is not on one now."""
+        try:
+            told = json.loads((self.path / "bus.json").read_text())
+            return str(told["run"]), str(told["url"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def describe(self, facts: dict[str, Any]) -> None:
         """Write run.json."""
         self._whole("run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
@@ -97,12 +133,14 @@ class RunFolder:
         rows = [row for row in self.metrics() if row["step"] <= step]
         self._whole("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
-    def write_episodes(self, batch: str, episodes: Iterable[Episode]) -> None:
-        """Write one batch of episodes, replacing an earlier try at the same batch."""
+    def write_episodes(
+        self, batch: str, episodes: Iterable[Episode], fates: Mapping[str, str] | None = None
+    ) -> None:
+        """Write one batch of episodes, replacing an earlier try at the same batch; `fates` by id, for viewers."""
         ordered = sorted(episodes, key=lambda e: e.id)
         lines = [(episode.model_dump_json() + "\n").encode() for episode in ordered]
         self._whole(f"episodes/{batch}.jsonl", b"".join(lines).decode())
-        self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines)))
+        self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines, fates)))
 
     def listing(self, batch: str) -> list[index.Entry]:
         """The episodes of a batch at a glance, in order; reads the whole batch only if it has no valid index."""
@@ -117,16 +155,23 @@ class RunFolder:
             found = index.entries((_episode(line, f"{path}:{n}") for n, line in enumerate(lines, 1)), lines)
         return found
 
-    def episode(self, batch: str, entry: index.Entry) -> Episode:
-        """The episode that an entry of the index is of."""
+    def episode(self, batch: str, at: int, size: int) -> Episode:
+        """The episode at this place, which `listing` told."""
         path = self._batch(batch)
         with path.open("rb") as file:
-            file.seek(entry.at)
-            line = file.read(entry.size)
-        found = _episode(line, f"{path} at byte {entry.at}")
-        if found.id != entry.episode:
-            raise RunFolderError(f"{path} has changed since it was listed: list it again")
-        return found
+            file.seek(at)
+            return _episode(file.read(size), f"{path} at byte {at}")
+
+    def write_credit(self, batch: str, lines: Iterable[str]) -> None:
+        """Write how the groups of a batch were credited, one JSON object a line."""
+        with _writing(self.path):
+            (self.path / "credit").mkdir(exist_ok=True)
+        self._whole(f"credit/{batch}.jsonl", "".join(line + "\n" for line in lines))
+
+    def credit(self, batch: str) -> list[str]:
+        """What `write_credit` was given; empty for a batch that nobody learned from."""
+        path = self.path / "credit" / f"{batch}.jsonl"
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
     def batches(self) -> list[str]:
         found = (path.stem for path in (self.path / "episodes").glob("*.jsonl"))
@@ -175,13 +220,13 @@ class RunFolder:
 
     def _acquire(self) -> None:
         self._lock = (self.path / ".lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close()
-            raise RunFolderError(
-                f"another process is writing {self.path}: wait for it, or use another folder"
-            ) from None
+        for _ in range(_TRIES):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.02)  # a viewer holds it for an instant, to see whether anybody writes
+        self.close()
+        raise RunFolderError(f"another process is writing {self.path}: wait for it, or use another folder")
 
     def _whole(self, name: str, text: str) -> None:
         final = self.path / name

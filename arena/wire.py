@@ -46,8 +46,26 @@ def hosts(run: str, lane: str) -> str:
     return f"sa:{run}:lane:{lane}"
 
 
+def runs() -> str:
+    """Trimmed stream on which every run of this bus is announced."""
+    return "sa:runs"
+
+
+def alive(run: str) -> str:
+    """Key that says `open` while the run lives, and `closed` for a while after."""
+    return f"sa:{run}:alive"
+
+
 def dead_letters(run: str) -> str:
     return f"sa:{run}:dead"
+
+
+class Announcement(Frozen):
+    """Tells viewers of a run. Producer: the arena."""
+
+    run: str
+    started: float
+    """Seconds since the epoch."""
 
 
 class TurnRequest(Frozen):

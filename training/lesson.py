@@ -12,6 +12,7 @@ from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
 from simarena.arena.seeds import derive, rng
 from simarena.training import monitors
+from simarena.training.accounts import Account, accounts
 from simarena.training.config import Recipe
 from simarena.training.credit import Evidence, GroupCredit, TurnCredit, assign
 from simarena.training.credit.statistics import CreditOptions
@@ -31,6 +32,8 @@ class Lesson:
         self._rejections: list[str] = []
         self.credits: list[tuple[Group, GroupCredit]] = []
         """Each group trained on and its credit, with reasons; after `samples`."""
+        self.fates: dict[str, str] = {}
+        """What became of each episode, as the ledger names it; after `samples`."""
         self._dealt = self._rounds = 0
         self._thinned = False
         self.episodes: list[Episode] = []
@@ -116,6 +119,10 @@ class Lesson:
             self._rejections = [why or next(late) for why in self._rejections]
             self._thinned = True
 
+    def accounts(self) -> list[Account]:
+        """How every group was credited, for the run folder; after `samples`."""
+        return list(accounts(self._step + 1, self._judged(), self.credits))
+
     def _settle(self) -> None:
         """One fate an episode: trained if it is for any of its learning seats."""
         settled: dict[str, tuple[Fate, str]] = {}
@@ -124,7 +131,9 @@ class Lesson:
                 if episode not in settled or fate[0] == "trained":
                     settled[episode] = fate
         for episode in sorted(settled):
-            self._ledger.settle(episode, *settled[episode])
+            what, reason = settled[episode]
+            self._ledger.settle(episode, what, reason)
+            self.fates[episode] = f"{what}({reason})" if reason else what
 
     def _judged(self) -> list[tuple[Group, str]]:
         return list(zip(self._groups, self._rejections, strict=True))

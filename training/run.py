@@ -17,7 +17,7 @@ from simarena.arena.arena import SimulatorArena
 from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
-from simarena.training import alarms, events
+from simarena.training import accounts, alarms, events
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
@@ -95,7 +95,8 @@ async def _run(
     ) as arena:
         trainer: TrainerDoor = (RayTrainer if recipe.backend == "ray" else LocalTrainer)(model, recipe)
         try:
-            return await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
+            with folder.on_bus(arena.run, arena.bus.url):
+                return await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
         finally:
             await trainer.close()
 
@@ -182,7 +183,9 @@ class Run:
         self._step += 1
         await self._arena.publish(POLICY, self._step, await self._trainer.weights())
         published = time.monotonic()
-        self._folder.write_episodes(f"train-{self._step:06d}", lesson.episodes)
+        batch = f"train-{self._step:06d}"
+        accounts.write(self._folder, batch, lesson.accounts())
+        self._folder.write_episodes(batch, lesson.episodes, lesson.fates)
         ended = time.monotonic()
         self._report_step(
             lesson,

@@ -146,7 +146,7 @@ def test_the_index_lists_a_batch_and_finds_an_episode(folder: RunFolder) -> None
     assert [entry.episode for entry in entries] == [one.id for one in written]
     assert entries[2].labels == {"persona": "üü"}
     assert entries[2].seats == {"a": "Y", "b": "Z"}
-    assert [folder.episode("play", entry) for entry in entries] == written
+    assert [folder.episode("play", entry.at, entry.size) for entry in entries] == written
 
 
 def test_an_index_that_is_missing_stale_or_damaged_is_made_anew(folder: RunFolder) -> None:
@@ -169,4 +169,28 @@ def test_an_index_is_read_without_its_batch(folder: RunFolder) -> None:
     (entry,) = folder.listing("play")
     assert entry.episode == "play/0/0"
     with pytest.raises(RunFolderError, match="is not an episode"):
-        folder.episode("play", entry)
+        folder.episode("play", entry.at, entry.size)
+
+
+def test_a_viewer_sees_whether_anybody_writes_and_never_keeps_a_writer_out(folder: RunFolder) -> None:
+    assert RunFolder.open(folder.path).written
+    folder.close()
+    assert not RunFolder.open(folder.path).written
+    writer = RunFolder.resume(folder.path)
+    assert RunFolder.open(folder.path).written
+    writer.close()
+
+
+def test_the_bus_of_a_run_is_told_while_it_goes_on_and_without_its_password(folder: RunFolder) -> None:
+    with folder.on_bus("abc", "redis://me:secret@host/0"):
+        assert RunFolder.open(folder.path).bus() == ("abc", "redis://***@host/0")
+        assert "secret" not in (folder.path / "bus.json").read_text()
+    assert folder.bus() is None
+    (folder.path / "bus.json").write_text('{"run"')
+    assert folder.bus() is None
+
+
+def test_credit_is_kept_by_batch(folder: RunFolder) -> None:
+    assert folder.credit("train-000001") == []
+    folder.write_credit("train-000001", ['{"a": 1}', '{"b": 2}'])
+    assert folder.credit("train-000001") == ['{"a": 1}', '{"b": 2}']

@@ -3,6 +3,7 @@
 A value that `simarena why` prints and a screen draws. Knows neither where it was recorded nor how to draw it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -14,13 +15,12 @@ class Sibling:
     id: str
     member: int
     ending: str
+    success: bool | None
     reward: float
     """Return of the seat."""
     outcome: float | None
     advantages: tuple[float, ...] = ()
     """By turn of the seat; empty if it was not credited."""
-    counted: bool = True
-    """In the group's statistics: finished, and the group was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,17 @@ class Token:
     """Of a sampled token, when it was sampled."""
     advantage: float | None = None
     ratio: float | None = None
-    """Of the probability when training to that when sampling; None if it was not recorded."""
+    """Probability in training over that in sampling, at the first look: 1 where the trained version itself sampled
+    the token, since it is then its own reference; None where another did, or nothing was learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The turn of the same position in one conversation of the group."""
+
+    member: int
+    value: float | None
+    advantage: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +57,30 @@ class WhyTurn:
     """0 for the seat's first turn."""
     turn: int
     """Turn number in the conversation."""
-    reward: float
-    parts: dict[str, float]
-    future: float
-    """The number that the rule compares: the return, or the return-to-go."""
-    baseline: float | None
-    """What was subtracted from it; None where there was nothing to compare with."""
-    advantage: float | None
-    version: int | None
     said: str
+    reward: float
+    """What the scenario paid for it."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """That by name, where the scenario names its parts."""
+    sources: Mapping[str, float] = field(default_factory=dict)
+    """The reward that credit worked with, by source, after the recipe's weights: `own`, `team`, `outcome`, ..."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """What went into the rule, by name: `return`, `episode`, `step`, ..."""
+    value: float | None = None
+    """The number that was compared; None where the rule names none."""
+    baseline: float | None = None
+    """What it was set against; None if the turn was not credited."""
+    compared: int = 0
+    """How many values the baseline is made of; with 1 there was nothing to compare."""
+    among: str = ""
+    """What those values share: `deal 7 × assistant × turn 2`."""
+    advantage: float | None = None
+    version: int | None = None
     tokens: tuple[Token, ...] = ()
-    compared: tuple[tuple[int, float], ...] = ()
-    """(member, number) of everyone in the comparison."""
+    others: tuple[Other, ...] = ()
+    """The same turn in the group's credited conversations, this one's among them."""
+    sum: str = ""
+    """The computation in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +91,18 @@ class Why:
     id: str
     seat: str
     policy: str
+    """Empty for a seat that no policy plays."""
     scenario: str
     deal: int
     member: int
     rule: str
-    """The credit rule, as the recipe names it."""
+    """The credit rule, as the recipe names it; empty if nothing was learned from this conversation."""
     settings: str
     """Its options, in one line."""
     fate: str
-    """What became of the group: `trained`, or why not."""
-    siblings: tuple[Sibling, ...] = ()
-    """By reward, best first; this conversation is among them."""
-    turns: tuple[WhyTurn, ...] = ()
-    sums: tuple[str, ...] = field(default=())
-    """The computation in plain lines, with the numbers."""
+    """What became of it: `trained`, `filtered(zero_variance)`, or why there is no credit, in words."""
     step: int | None = None
-    """The optimiser step that learned from it."""
+    """The optimiser step that it was for."""
+    siblings: tuple[Sibling, ...] = ()
+    """The group by reward, best first; this conversation is among them."""
+    turns: tuple[WhyTurn, ...] = ()

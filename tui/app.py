@@ -22,6 +22,7 @@ from simarena.tui.feed.source import Source
 from simarena.tui.screens.arena import Arena
 from simarena.tui.screens.help import Help
 from simarena.tui.screens.room import ROOMS, Room
+from simarena.tui.screens.topology import Topology
 from simarena.tui.screens.training import Training
 from simarena.tui.screens.why import WhyRoom
 from simarena.tui.themes import COLOURLESS, DEFAULT, THEMES, inks
@@ -74,7 +75,7 @@ class WatchApp(App[int]):
         self.set_interval(1 / LOOKS, self._look)
 
     def _look(self) -> None:
-        if isinstance(self.screen, Room):
+        if self.is_running and isinstance(self.screen, Room):
             self.screen.glance()
 
     def _reink(self, theme: Theme) -> None:
@@ -119,6 +120,12 @@ class WatchApp(App[int]):
     async def action_quit(self) -> None:
         self.exit(0)
 
+    def chosen(self) -> Row | None:
+        """The conversation that is open in the Arena."""
+        arena = self.room("arena")
+        assert isinstance(arena, Arena)
+        return arena.chosen
+
     def show_why(self, row: Row, line: Line | None) -> None:
         """Go to the Why screen, on this turn."""
         room = self.room("why")
@@ -152,7 +159,12 @@ class WatchApp(App[int]):
         return run
 
 
-_ROOMS: dict[str, Callable[[], Room]] = {"arena": Arena, "training": Training, "why": WhyRoom}
+_ROOMS: dict[str, Callable[[], Room]] = {
+    "arena": Arena,
+    "training": Training,
+    "why": WhyRoom,
+    "topology": Topology,
+}
 
 
 def _distinct(bindings: Iterable[ActiveBinding]) -> Iterator[ActiveBinding]:

@@ -65,6 +65,13 @@ class Arena(Replaying):
         self._next_look = 0.0
         self._open_row: Row | None = None
         self._ended_at = 0.0
+        self._hinted: tuple[object, ...] = ()
+        """What the key hints were last made for."""
+
+    @property
+    def chosen(self) -> Row | None:
+        """The conversation that is open."""
+        return self._open_row
 
     def body(self) -> ComposeResult:
         with Horizontal(id="panes"):
@@ -141,6 +148,10 @@ class Arena(Replaying):
             blocks.heading(self.reader.plan) if self._open_row else Text()
         )
         self._reader_title()
+        state = (self.replaying, self._needle, self._query, self.reader.opened is None, self.listing.row is None)
+        if state != self._hinted:
+            self._hinted = state
+            self.refresh_bindings()
 
     def _reader_title(self) -> None:
         line, row = self.query_one("#reader-title", Line), self._open_row

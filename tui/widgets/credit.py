@@ -95,25 +95,27 @@ def _legend(shade: Shade) -> Text:
             text.append("advantage: ", "muted")
             .append("raised ", "good")
             .append("lowered ", "bad")
-            .append("read", "faint")
+            .append("read", "quiet")
         )
     text.append("probability when sampled: ", "muted")
     for least, ink in _LEVELS:
         text.append(f"≥{least:.0%} " if least else "less ", ink)
-    return text.append("read", "faint")
+    return text.append("read", "quiet")
 
 
 def _tokens(tokens: Sequence[Token], shade: Shade, width: int) -> list[Text]:
     """The tokens as they follow each other; those only read are faint."""
     text = Text()
-    for token in tokens:
+    apart = not any(" " in token.text for token in tokens)  # a tokenizer of words keeps no spaces
+    for i, token in enumerate(tokens):
+        text.append(" " if i and apart and token.text else "")
         text.append(token.text.replace("\n", "⏎") if token.text else f"·{token.id} ", _ink(token, shade))
     return wrapped(text, max(10, width - 4))
 
 
 def _ink(token: Token, shade: Shade) -> str:
     if not token.sampled:
-        return "faint"
+        return "quiet"
     if shade == "advantage":
         if token.advantage is None or abs(token.advantage) < 0.005:
             return "muted"

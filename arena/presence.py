@@ -1,7 +1,7 @@
 """Presence: how a run on a shared bus is found by a viewer, and how one learns that it is over or gone.
 
-A run is announced once, keeps a sign of life and the announcements fresh, and at its end says so. Best effort: nothing waits for
-viewers, and a bus that is away costs them the news, never the run. Knows no conversation.
+A run is announced once, keeps a sign of life and the announcements fresh, and at its end says so. Best effort:
+nothing waits for viewers, and a bus that is away costs them the news, never the run. Knows no conversation.
 """
 
 import asyncio

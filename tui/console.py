@@ -47,6 +47,13 @@ def _print(console: Console, what: Iterable[RenderableType]) -> None:
         console.print(thing, soft_wrap=isinstance(thing, Text))
 
 
+def write(lines: Iterable[str]) -> None:
+    """Lines of safe text on stdout, without the cost of laying them out."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def emit(value: object) -> None:
     """One JSON object on one line of stdout, in ASCII, so that it is safe on a terminal too."""
     sys.stdout.write(json.dumps(value) + "\n")

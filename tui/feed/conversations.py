@@ -4,13 +4,19 @@ Keeps the newest row of each conversation; when full it gives up the oldest ende
 no widget. For one event loop.
 """
 
+import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from simarena.tui.feed.rows import Row
 
 LIMIT = 100_000
 """Rows kept at most; about 1 KB each."""
+
+MOVES = 10_000
+"""Newest moves that `moves` can tell."""
 
 Order = Literal[
     "arrival", "updated", "id", "scenario", "persona", "turn", "reward", "result", "version", "started"
@@ -37,6 +43,7 @@ class Conversations:
         self._rows: dict[str, Row] = {}
         self._changed: dict[str, int] = {}
         """Key → revision of its newest row, oldest change first."""
+        self._moves: deque[Row] = deque(maxlen=MOVES)
         self.revision = 0
         """Rises with every change."""
         self.forgotten = 0
@@ -56,11 +63,27 @@ class Conversations:
     def put(self, row: Row) -> None:
         """Add a row, or replace that of the same key."""
         self.revision += 1
+        self._moves.append(row)
         self._rows[row.key] = row
         self._changed.pop(row.key, None)
         self._changed[row.key] = self.revision
         if len(self._rows) > self._limit:
             self._forget()
+
+    def lose(self, key: str) -> None:
+        """Its run went away, or its end was missed: it is no longer running, and nobody knows how it ended."""
+        row = self._rows.get(key)
+        if row is not None and row.state == "running":
+            self.put(replace(row, state="lost"))
+
+    def moves(self, since: int) -> tuple[list[Row], int]:
+        """Every row put after this revision, oldest first, and how many older ones are no longer known.
+
+        For displays that write a line for each move; a list needs `changed` only.
+        """
+        missed = max(0, self.revision - since - len(self._moves))
+        wanted = self.revision - since - missed
+        return list(itertools.islice(reversed(self._moves), wanted))[::-1], missed
 
     def changed(self, since: int) -> list[Row]:
         """Rows that changed after this revision, newest change first. Costs as much as it returns."""

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simarena.arena.episodes import Episode
@@ -62,9 +62,14 @@ class Recorded:
         """Inode and offset up to which the metrics were read."""
         self._described = 0
         self._arrived = 0
+        self._late: list[str] = []
+        """Batches still to be read, the newest last."""
         self._going_on = False
         self._was_followed = False
+        self._unread: dict[str, str] = {}
+        """Batches that could not be read, and why."""
         self._trouble = ""
+        self._note = ""
         self._following: asyncio.Task[None] | None = None
 
     @property
@@ -76,25 +81,39 @@ class Recorded:
         return self._going_on
 
     def status(self) -> Status:
-        over: Connection = "ended" if self._was_followed else "recorded"
         return Status(
             where=one_line(str(self.folder.path)),
-            connection="following" if self._going_on else over,
+            connection=self._connection(),
             arrived=self._arrived,
             forgotten=self.conversations.forgotten,
-            detail=self._trouble,
+            detail=self._detail(),
         )
+
+    def _detail(self) -> str:
+        late = f"reading {len(self._late)} more batches" if self._late else ""
+        return self._trouble or next(iter(self._unread.values()), "") or late or self._note
+
+    def _connection(self) -> Connection:
+        if self._late:
+            return "opening"
+        if self._going_on:
+            return "following"
+        return "ended" if self._was_followed else "recorded"
+
+    def note(self, text: str) -> None:
+        """Something that a person who looks at the status should know."""
+        self._note = one_line(text)
 
     async def start(self) -> None:
         """Newest batches first, and only so many that a person need not wait: the rest comes in the background."""
         self._going_on = self._was_followed = self.folder.written
         self._read_facts()
         self._read_metrics()
-        late, until = self._new_batches()[::-1], time.monotonic() + PATIENCE
-        while late and time.monotonic() < until:
-            self._read_batch(late.pop(0))
-        if self._going_on or late:
-            self._following = asyncio.create_task(self._follow(late), name="run folder")
+        self._late, until = self._new_batches(), time.monotonic() + PATIENCE
+        while self._late and time.monotonic() < until:
+            self._read_batch(self._late.pop())
+        if self._going_on or self._late:
+            self._following = asyncio.create_task(self._follow(), name="run folder")
 
     async def open(self, key: str) -> Opened:
         row = self.conversations.get(key)
@@ -127,30 +146,24 @@ class Recorded:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
 
-    async def _follow(self, late: Sequence[str]) -> None:
-        for left, batch in zip(range(len(late), 0, -1), late, strict=True):
-            self._trouble = f"reading {left} more batches"
-            self._carefully(self._read_batch, batch)
+    async def _follow(self) -> None:
+        while self._late:
+            self._read_batch(self._late.pop())
             await asyncio.sleep(0)
-        self._trouble = ""
         while self._going_on:
             await asyncio.sleep(PERIOD)
             going_on = self.folder.written  # before looking: what was written last must still be read
-            self._carefully(self.look)
+            self.look_again()
             self._going_on = going_on
 
-    def _carefully(self, read: Callable[..., None], *what: str) -> None:
-        """Read; what cannot be read now is told by `status` and tried again."""
+    def look_again(self) -> None:
+        """Take in what is new in the folder; what cannot be read now is told by `status` and tried again."""
         try:
-            read(*what)
+            self._read_facts()
+            self._read_metrics()
             self._trouble = ""
         except (SimArenaError, OSError) as error:
             self._trouble = one_line(str(error))
-
-    def look(self) -> None:
-        """Take in what is new in the folder."""
-        self._read_facts()
-        self._read_metrics()
         for batch in self._new_batches():
             self._read_batch(batch)
 
@@ -203,7 +216,14 @@ class Recorded:
 
     def _read_batch(self, batch: str) -> None:
         self._accounts.pop(batch, None)
-        for entry in self.folder.listing(batch):
+        try:
+            listing = self.folder.listing(batch)
+            self._unread.pop(batch, None)
+        except (SimArenaError, OSError) as error:
+            self._unread[batch] = one_line(str(error))
+            del self._batches[batch]
+            return
+        for entry in listing:
             self._places[entry.episode] = _Place(batch, entry.at, entry.size)
             self.conversations.put(row_of(entry, batch=batch, credited=short(entry.fate)))
             self._arrived += entry.turn

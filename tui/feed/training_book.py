@@ -36,6 +36,8 @@ class TrainingBook:
     revision: int = 0
     """Rises with every change."""
     alarms: list[Alarm] = field(default_factory=list)
+    rows: list[dict[str, float]] = field(default_factory=list)
+    """Every row as it came: `step` and numbers by name."""
     _series: dict[str, dict[int, float]] = field(default_factory=dict)
     _told: set[tuple[int, str]] = field(default_factory=set)
 
@@ -48,10 +50,13 @@ class TrainingBook:
         """One row of metrics: `step` and numbers by name. A step told again replaces what was told."""
         step = int(row.get("step", 0))
         self.revision += 1
+        told: dict[str, float] = {"step": step}
+        self.rows.append(told)
         for raw, value in row.items():
             if raw == "step" or isinstance(value, bool) or not isinstance(value, int | float):
                 continue
             name = one_line(raw, 60)
+            told[name] = float(value)
             self._series.setdefault(name, {})[step] = float(value)
             if why := _alarm(name, float(value)):
                 self._alarm(Alarm(step, name, why))
@@ -59,6 +64,7 @@ class TrainingBook:
     def rewind(self) -> None:
         """Forget all points: the file is being written anew."""
         self._series.clear()
+        self.rows.clear()
         self.alarms.clear()
         self._told.clear()
         self.revision += 1

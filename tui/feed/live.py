@@ -1,0 +1,223 @@
+"""A live run as a source: follows its bus as a plain reader, and its run folder where this machine has it.
+
+Reads the trimmed pointer stream without a group, so nothing waits for it. Every pointer stands alone: what was
+trimmed before it was read is counted as dropped, and rows are right again with their next move. A bus that
+goes away is waited for.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from simarena.arena import wire
+from simarena.arena.bus import Bus, Entry
+from simarena.arena.bus.redaction import redact
+from simarena.arena.errors import BusError, UnknownName, UsageError
+from simarena.arena.post import KEPT_SECONDS
+from simarena.arena.presence import CLOSED, sign_of
+from simarena.arena.text import one_line
+from simarena.tui.feed.conversations import Conversations
+from simarena.tui.feed.opened import Opened
+from simarena.tui.feed.overheard import Overheard
+from simarena.tui.feed.recorded import Recorded
+from simarena.tui.feed.rows import row_of, short
+from simarena.tui.feed.status import Connection, Status
+from simarena.tui.feed.training_book import TrainingBook
+from simarena.tui.feed.why import Why
+
+PAGE = 1000
+"""Pointers read at once."""
+WINDOW = 5.0
+"""Seconds over which the rate is taken."""
+PAUSE = 0.25
+"""Seconds between attempts while the bus is away."""
+GONE = 60.0
+"""Seconds without a bus after which the run counts as lost."""
+OVERHEARD = 2_000
+"""Conversations of which what each turn earned is kept."""
+LIMIT = 20_000
+"""Rows kept of a live run."""
+
+
+class Live:
+    """Holds to `Source`. Closes the bus it was given."""
+
+    def __init__(self, bus: Bus, run: str, recorded: Recorded | None = None) -> None:
+        self.conversations = recorded.conversations if recorded is not None else Conversations(LIMIT)
+        self.training = recorded.training if recorded is not None else TrainingBook()
+        self._bus, self._run, self._recorded = bus, run, recorded
+        self._after = "0"
+        self._number = 0
+        self._overheard: OrderedDict[str, Overheard] = OrderedDict()
+        self._doubted: set[str] = set()
+        """Conversations that may have ended in what was dropped."""
+        self._connection: Connection = "opening"
+        self._detail = ""
+        self._lag = 0.0
+        self._arrived = self._dropped = 0
+        self._recent: deque[tuple[float, int]] = deque()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def title(self) -> str:
+        return self._recorded.title if self._recorded is not None else short(self._run)
+
+    @property
+    def live(self) -> bool:
+        return self._connection not in ("ended", "lost")
+
+    def status(self) -> Status:
+        now = time.monotonic()
+        while self._recent and self._recent[0][0] < now - WINDOW:
+            self._recent.popleft()
+        files = self._recorded.status() if self._recorded is not None else None
+        return Status(
+            where=files.where if files is not None else one_line(f"{redact(self._bus.url)}#{self._run}"),
+            connection=self._connection,
+            lag=self._lag,
+            rate=sum(count for _, count in self._recent) / WINDOW,
+            arrived=self._arrived,
+            dropped=self._dropped,
+            forgotten=self.conversations.forgotten,
+            detail=self._detail or (files.detail if files is not None else ""),
+        )
+
+    async def start(self) -> None:
+        if self._recorded is not None:
+            await self._recorded.start()
+        self._take(await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE))
+        self._connection = "connected"
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="pointers"),
+            asyncio.create_task(self._attend(), name="presence of the run"),
+        ]
+
+    async def open(self, key: str) -> Opened:
+        if self._recorded is not None and self._recorded.has(key):
+            return await self._recorded.open(key)
+        row = self.conversations.get(key)
+        if row is None:
+            raise UnknownName("conversation", key, [one.key for one in self.conversations])
+        told = self._heard(key)
+        with contextlib.suppress(BusError):  # then it is shown as far as it is known; `status` tells the rest
+            await told.read(self._bus, wire.conversation(self._run, key))
+        return told.opened(row)
+
+    async def why(self, key: str, seat: str = "") -> Why:
+        if self._recorded is not None and self._recorded.has(key):
+            return await self._recorded.why(key, seat)
+        row = self.conversations.get(key)
+        if row is None:
+            raise UnknownName("conversation", key, [one.key for one in self.conversations])
+        if self._recorded is None:
+            raise UsageError(f"{row.id} is followed over the bus alone: credit is in the run folder, watch that")
+        raise UsageError(f"{row.id} has not been credited yet: that comes when its training step is done")
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._recorded is not None:
+            await self._recorded.close()
+        await self._bus.close()
+
+    async def _follow(self) -> None:
+        while self.live:
+            try:
+                entries = await self._bus.read(wire.pointers(self._run), self._after, count=PAGE, block=1.0)
+            except BusError as error:
+                self._away(error)
+                await asyncio.sleep(PAUSE)
+                continue
+            if self._connection == "reconnecting":
+                self._connection, self._detail = "connected", ""
+            self._take(entries)
+            await asyncio.sleep(0)  # whoever draws gets its turn between two full pages
+
+    def _away(self, error: BusError) -> None:
+        if self.live:
+            self._connection, self._detail = "reconnecting", one_line(str(error))
+
+    def _take(self, entries: Sequence[Entry]) -> None:
+        """Take in pointers, oldest first."""
+        if not entries:
+            return
+        newest = 0.0
+        for entry in entries:
+            try:
+                pointer = wire.Pointer.model_validate_json(entry.payload)
+            except ValidationError:  # a stranger may write here too
+                continue
+            self._count(pointer.number)
+            newest = max(newest, pointer.updated)
+            if self._recorded is None or not self._recorded.has(pointer.episode):
+                self.conversations.put(row_of(pointer))
+            self._heard(pointer.episode).take(pointer)
+            self._doubted.discard(pointer.episode)
+        self._after = entries[-1].id
+        self._arrived += len(entries)
+        self._recent.append((time.monotonic(), len(entries)))
+        self._lag = max(0.0, time.time() - newest) if newest else self._lag
+
+    def _count(self, number: int) -> None:
+        """Count what was trimmed before it was read."""
+        missed = number - self._number - 1
+        if self._number and missed > 0:
+            self._dropped += missed
+            self._doubted |= {row.key for row in self.conversations if row.state == "running"}
+        self._number = 1 if number == 1 else max(number, self._number)
+
+    def _heard(self, key: str) -> Overheard:
+        """What was overheard of a conversation; the least recently used is given up when there are too many."""
+        told = self._overheard.setdefault(key, Overheard())
+        self._overheard.move_to_end(key)
+        if len(self._overheard) > OVERHEARD:
+            self._overheard.popitem(last=False)
+        return told
+
+    async def _attend(self) -> None:
+        """Notice when the run is over or gone, and which conversations went with what was dropped."""
+        since = time.monotonic()
+        while self.live:
+            await asyncio.sleep(1.0)
+            try:
+                sign = await sign_of(self._bus, self._run)
+                await self._settle_doubts()
+            except BusError as error:
+                self._away(error)
+                finished = self._recorded is not None and not self._recorded.live
+                if finished or time.monotonic() - since > GONE:
+                    self._over("ended" if finished else "lost")
+                continue
+            since = time.monotonic()
+            if sign is None or sign == CLOSED:
+                self._take(await self._rest())
+                self._over("ended" if sign == CLOSED else "lost")
+
+    async def _rest(self) -> list[Entry]:
+        """Pointers written before the run closed and not read yet."""
+        with contextlib.suppress(BusError):
+            return await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE)
+        return []
+
+    def _over(self, how: Connection) -> None:
+        if self._recorded is not None:
+            self._recorded.look_again()
+        self._connection = how
+        why = "its process is gone without a word: `simarena train --resume` may go on" if how == "lost" else ""
+        self._detail = why
+        for row in [row for row in self.conversations if row.state == "running"]:
+            self.conversations.lose(row.key)
+
+    async def _settle_doubts(self) -> None:
+        """Rows whose last move may have been dropped: once their stream is forgotten they have ended."""
+        old = time.time() - KEPT_SECONDS
+        rows = (self.conversations.get(key) for key in sorted(self._doubted))
+        for row in [row for row in rows if row is not None and row.updated < old][:50]:
+            if await self._bus.last_id(wire.conversation(self._run, row.key)) == "0":
+                self.conversations.lose(row.key)
+                self._doubted.discard(row.key)

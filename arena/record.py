@@ -168,10 +168,10 @@ class RunFolder:
             (self.path / "credit").mkdir(exist_ok=True)
         self._whole(f"credit/{batch}.jsonl", "".join(line + "\n" for line in lines))
 
-    def credit(self, batch: str) -> list[str]:
-        """What `write_credit` was given; empty for a batch that nobody learned from."""
+    def credit(self, batch: str) -> list[bytes]:
+        """What `write_credit` was given, in UTF-8; empty for a batch that nobody learned from."""
         path = self.path / "credit" / f"{batch}.jsonl"
-        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        return path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
 
     def batches(self) -> list[str]:
         found = (path.stem for path in (self.path / "episodes").glob("*.jsonl"))

@@ -193,4 +193,4 @@ def test_the_bus_of_a_run_is_told_while_it_goes_on_and_without_its_password(fold
 def test_credit_is_kept_by_batch(folder: RunFolder) -> None:
     assert folder.credit("train-000001") == []
     folder.write_credit("train-000001", ['{"a": 1}', '{"b": 2}'])
-    assert folder.credit("train-000001") == ['{"a": 1}', '{"b": 2}']
+    assert folder.credit("train-000001") == [b'{"a": 1}', b'{"b": 2}']

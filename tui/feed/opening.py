@@ -51,11 +51,14 @@ async def _in_folder(name: str) -> Source:
 
 def _locate(name: str) -> RunFolder:
     """The run folder of this name; `latest` where there is none says how to get one."""
-    if name == "latest" and runs.folder(name) is None:
-        raise UsageError(f"no run in {runs.HOME}/ yet: start one with `simarena train`, or name a run folder")
-    if runs.folder(name) is None and Path(name).is_file():
-        raise UsageError(f"{one_line(name)} is a file: give the run folder")
-    return runs.locate(name)
+    try:
+        if name == "latest" and runs.folder(name) is None:
+            raise UsageError(f"no run in {runs.HOME}/ yet: start one with `simarena train`, or name a run folder")
+        if runs.folder(name) is None and Path(name).is_file():
+            raise UsageError(f"{one_line(name)} is a file: give the run folder")
+        return runs.locate(name)
+    except OSError as error:
+        raise UsageError(f"no run folder {one_line(name, 60)!r}: {error.strerror}") from None
 
 
 def _with_password(shown: str) -> str:

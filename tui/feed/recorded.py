@@ -5,7 +5,6 @@ looked at are read from their place in the file.
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import time
@@ -196,8 +195,7 @@ class Recorded:
             lines = file.read().rpartition(b"\n")[0]  # a torn last line is read when it is whole
         if lines:
             offset += len(lines) + 1
-            with contextlib.suppress(ValueError):
-                self.training.extend(json.loads(line) for line in lines.split(b"\n"))
+            self.training.extend(filter(None, map(_metric, lines.split(b"\n"))))
         self._metrics = (about.st_ino, offset)
 
     def _new_batches(self) -> list[str]:
@@ -239,6 +237,15 @@ class Recorded:
     def _advantages(self, key: str) -> Mapping[str, Sequence[float]]:
         found = self._accounts_of(self._places[key].batch)
         return {one.seat: [turn.advantage for turn in one.of(key)] for one in found if key in one.members}
+
+
+def _metric(line: bytes) -> dict[str, Any]:
+    """One row of metrics; empty for a line that is none."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) and isinstance(row.get("step"), int | float) else {}
 
 
 def _learners(recipe: Mapping[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from simarena.tui.screens.arena import Arena
 from simarena.tui.screens.help import Help
 from simarena.tui.screens.room import ROOMS, Room
 from simarena.tui.screens.topology import Topology
+from simarena.tui.screens.tournament import Tournament
 from simarena.tui.screens.training import Training
 from simarena.tui.screens.why import WhyRoom
 from simarena.tui.themes import COLOURLESS, DEFAULT, THEMES, inks
@@ -126,6 +127,17 @@ class WatchApp(App[int]):
         assert isinstance(arena, Arena)
         return arena.chosen
 
+    def show_conversation(self, key: str) -> None:
+        """Go to the Arena, with this conversation open."""
+        row = self.source.conversations.get(key)
+        if row is None:
+            self.tell(f"{key} is not on record here (yet)")
+            return
+        arena = self.room("arena")
+        assert isinstance(arena, Arena)
+        self.action_room("arena")
+        arena.call_after_refresh(arena.read, row)
+
     def show_why(self, row: Row, line: Line | None) -> None:
         """Go to the Why screen, on this turn."""
         room = self.room("why")
@@ -164,6 +176,7 @@ _ROOMS: dict[str, Callable[[], Room]] = {
     "training": Training,
     "why": WhyRoom,
     "topology": Topology,
+    "tournament": Tournament,
 }
 
 

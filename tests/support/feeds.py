@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from simarena.arena.errors import UnknownName, UsageError
@@ -31,6 +32,7 @@ class FakeSource:
     """Holds to `Source`."""
 
     live = True
+    path: Path | None = None
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -65,6 +66,10 @@ class Live:
     @property
     def title(self) -> str:
         return self._recorded.title if self._recorded is not None else short(self._run)
+
+    @property
+    def path(self) -> Path | None:
+        return self._recorded.path if self._recorded is not None else None
 
     @property
     def live(self) -> bool:

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from simarena.arena.episodes import Episode
@@ -74,6 +75,10 @@ class Recorded:
     @property
     def title(self) -> str:
         return short(str(self.training.facts.get("name") or self.folder.path.name))
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
 
     @property
     def live(self) -> bool:

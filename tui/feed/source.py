@@ -4,6 +4,7 @@ A source fills a `Conversations` store and a `TrainingBook` in the background of
 looks at their `revision` at its own pace. A viewer that does not look costs the run nothing.
 """
 
+from pathlib import Path
 from typing import Protocol
 
 from simarena.tui.feed.conversations import Conversations
@@ -22,6 +23,11 @@ class Source(Protocol):
     @property
     def title(self) -> str:
         """Name of the run, safe to show."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """The run folder; None where only the bus can be reached."""
         ...
 
     @property

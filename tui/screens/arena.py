@@ -199,6 +199,15 @@ class Arena(Replaying):
     def _show_turn(self) -> None:
         self.query_one("#turn", TurnPanel).show_turn(self.reader.opened, self.reader.block)
 
+    def read(self, row: Row) -> None:
+        """Open this conversation and go to it in the list, without a filter if that hides it."""
+        if not self._query(row):
+            self._filter(Everything())
+        self.listing.go(row.key)
+        self.open(row)
+        self.add_class("-reading")
+        self.reader.focus()
+
     def action_open(self) -> None:
         if (row := self.listing.row) is not None:
             self.add_class("-reading")

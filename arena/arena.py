@@ -24,6 +24,7 @@ from simarena.arena.conductor import Conductor, Job
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import BusError, UsageError
 from simarena.arena.faults import Faults, FaultyBus, crash_hosts
+from simarena.arena.forks import beginning
 from simarena.arena.host import AgentHost
 from simarena.arena.messages import Limits
 from simarena.arena.post import FORGOTTEN_SECONDS
@@ -160,6 +161,54 @@ class SimulatorArena:
         )
         async for episode in _pooled(self._conductor, jobs, concurrency):
             yield episode
+
+    async def fork(
+        self,
+        episode: Episode,
+        turn: int,
+        *,
+        scenario: str | Scenario[Any] | None = None,
+        seats: Mapping[str, AgentSpec | str] | None = None,
+        members: int = 1,
+        fresh: bool = True,
+        concurrency: int = 64,
+        prefix: str = "fork",
+    ) -> AsyncIterator[Episode]:
+        """Go on from where a recorded episode stood after `turn` (0: after its opening), `members` times.
+
+        Seats left out keep who sat there. Chance is fresh for each; with `fresh=False` the seats keep the seeds
+        they had, so that under the same seed of the arena the same agents go on as they did. `scenario` None
+        builds the recorded one. Yields episodes of their own, linked by `parent`; ids are
+        `prefix/episode@turn/member`. Raises UsageError, and RecordError if the record cannot be replayed.
+        """
+        assert self._conductor is not None, "the arena is not open: use `async with`"
+        if members < 1 or concurrency < 1:
+            raise UsageError(f"members = {members} and concurrency = {concurrency}: both must be at least 1")
+        if members > 1 and not fresh:
+            raise UsageError(f"members = {members} without fresh chance would all be the same: use one")
+        known = scenario if scenario is not None else episode.scenario
+        rules = build_scenario(known, episode.options) if isinstance(known, str) else known
+        cast = cast_seats(rules, {**{name: seat.spec for name, seat in episode.seats.items()}, **(seats or {})})
+        self._require_policies(cast)
+        start = beginning(rules, episode, turn, cast)
+        chance = "" if fresh else episode.chance or episode.id
+        jobs = (
+            Job(
+                id=f"{prefix}/{episode.id}@{turn}/{member}",
+                scenario=rules,
+                options=episode.options,
+                seats=cast,
+                deal=episode.deal,
+                member=member,
+                seed=self.seed,
+                limits=self.limits,
+                chance=chance,
+                beginning=start,
+            )
+            for member in range(members)
+        )
+        async for forked in _pooled(self._conductor, jobs, concurrency):
+            yield forked
 
     def _require_policies(self, cast: Mapping[str, AgentSpec]) -> None:
         """Refuse a policy that nobody here serves: its seat would be waited for in vain."""

@@ -27,6 +27,7 @@ from simarena.arena.errors import (
     SimulatorFault,
     UsageError,
 )
+from simarena.arena.forks import Beginning
 from simarena.arena.glance import earned, newest
 from simarena.arena.lanes import Lanes
 from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult, View
@@ -57,6 +58,10 @@ class Job:
     member: int
     seed: int
     limits: Limits
+    chance: str = ""
+    """The name that the seats' seeds are drawn from; empty: its id."""
+    beginning: Beginning | None = None
+    """For a fork: what it goes on from."""
 
 
 @dataclass(slots=True)
@@ -77,7 +82,18 @@ class _Stage:
     attempts: int = 0
 
     def records(self, seat: str) -> list[TurnRecord]:
-        return [turn.record for turn in self.turns if turn.seat == seat and turn.record is not None]
+        """Token records of whoever sits there now."""
+        fork = self.job.beginning
+        after = fork.parent.turn if fork is not None and seat in fork.retold else 0
+        own = (turn for turn in self.turns if turn.seat == seat and turn.index > after)
+        return [turn.record for turn in own if turn.record is not None]
+
+    def heard(self, seat: str) -> tuple[Message, ...]:
+        """What the seat may hear: all that was audible to it, but for the thoughts of a predecessor."""
+        fork = self.job.beginning
+        before = fork.parent.turn if fork is not None and seat in fork.recast else -1
+        audible = (message for message in self.messages if message.audible(seat))
+        return tuple(m for m in audible if m.kind != "thought" or m.turn > before)
 
 
 class Conductor:
@@ -152,7 +168,11 @@ class Conductor:
         scenario, limits = stage.job.scenario, stage.job.limits
         with _scenario_faults(scenario):
             stage.glance = _glance(stage)
-            self._tell(stage, scenario.opening(stage.state))
+            if stage.job.beginning is None:
+                self._tell(stage, scenario.opening(stage.state))
+            elif stage.messages:
+                glance = stage.glance | _progress(stage, stage.messages)
+                stage.writing = asyncio.create_task(self._post.publish(stage.messages[:], glance, None))
         while True:
             if self._cancelled:
                 return "cancelled", Step(stage.state)
@@ -194,9 +214,9 @@ class Conductor:
             scenario=job.scenario.name,
             seat=seat,
             turn=stage.index,
-            seed=derive(job.seed, job.scenario.name, job.id, seat),
+            seed=derive(job.seed, job.scenario.name, job.chance or job.id, seat),
             view=view,
-            messages=tuple(message for message in stage.messages if message.audible(seat)),
+            messages=stage.heard(seat),
             trail=trail(stage.records(seat)),
             max_tokens=job.limits.turn_tokens,
         )
@@ -296,6 +316,8 @@ def _check_step(scenario: Scenario[Any], step: Step[Any]) -> None:
 def _opened(job: Job) -> _Stage:
     """The stage before the first message. Raises ScenarioError: without a deal there is nothing to record."""
     try:
+        if job.beginning is not None:
+            return _forked(job, job.beginning)
         state = job.scenario.deal(rng("deal", job.scenario.name, job.deal))
         return _Stage(job, job.scenario.topology(), state)
     except SimArenaError:
@@ -303,6 +325,13 @@ def _opened(job: Job) -> _Stage:
     except Exception as error:
         what = f"deal {job.deal} raised {type(error).__name__}: {error}"
         raise ScenarioError(f"scenario {job.scenario.name!r} broke its contract: {what}") from error
+
+
+def _forked(job: Job, fork: Beginning) -> _Stage:
+    """The stage of a fork where its parent stood."""
+    messages = [message.model_copy(update={"episode": job.id}) for message in fork.messages]
+    turns, rewards = list(fork.turns), list(fork.rewards)
+    return _Stage(job, job.scenario.topology(), fork.state, messages, turns, rewards, index=fork.parent.turn)
 
 
 def _recorded(stage: _Stage, ending: Ending, fault: Fault, step: Step[Any], seconds: float) -> Episode:
@@ -316,6 +345,8 @@ def _recorded(stage: _Stage, ending: Ending, fault: Fault, step: Step[Any], seco
             options=dict(job.options),
             deal=job.deal,
             member=job.member,
+            chance=job.chance,
+            parent=job.beginning.parent if job.beginning is not None else None,
             seats={seat: _seat(spec, stage.records(seat)) for seat, spec in job.seats.items()},
             labels=dict(job.scenario.labels(stage.state)),
             messages=tuple(stage.messages),
@@ -347,6 +378,7 @@ def _glance(stage: _Stage) -> dict[str, Any]:
         "deal": job.deal,
         "member": job.member,
         "started": time.time(),
+        "parent": job.beginning.parent if job.beginning is not None else None,
     }
 
 

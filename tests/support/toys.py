@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import random
 from collections.abc import Mapping
 
@@ -77,6 +78,16 @@ class Counter:
         number = int(heard[-1]) + 1 + slips if heard else 1
         turns = int(observation.memory().get("turns", 0)) + 1  # type: ignore[arg-type]
         return say(str(number), thought=f"i say {number}", memory={"turns": turns})
+
+
+class Witness:
+    """Says what it was shown: turn, memory, trail, and the seat, kind and parts of each message."""
+
+    async def act(self, observation: Observation) -> Action:
+        heard = [m.model_dump(mode="json", include={"seat", "kind", "parts"}) for m in observation.messages]
+        trail = observation.trail and observation.trail.turns
+        seen = {"turn": observation.turn, "memory": observation.memory(), "trail": trail, "heard": heard}
+        return say(json.dumps(seen))
 
 
 class Broken:

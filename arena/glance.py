@@ -44,7 +44,7 @@ class Glance(Frozen):
     updated: float = 0.0
     ending: Ending | None = None
     success: bool | None = None
-    """None where nothing is scored."""
+    """None where no check decides: before the end, for endings that are not scored, and in contests."""
     parent: Parent | None = None
     """For a fork: what it went on from."""
 
@@ -64,7 +64,7 @@ def of(episode: Episode) -> Glance:
         version=versions[-1] if versions else None,
         started=episode.messages[0].time if episode.messages else 0.0,
         ending=episode.ending,
-        success=episode.success if episode.ending == "finished" else None,
+        success=episode.success if episode.checks else None,
         parent=episode.parent,
         **newest(episode.messages),
     )

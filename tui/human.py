@@ -97,7 +97,9 @@ class HumanAgent:
         if key not in self._shown:
             narrate(Text(f"You are the {one_line(observation.seat)}. /help lists what you can type.", "bold"))
             narrate(Group(briefing(observation.view)), "")
-        news = _news(observation, self._shown.get(key, 0))
+            news = list(observation.messages)  # in a fork somebody else has spoken for this seat before
+        else:
+            news = _news(observation, self._shown[key])
         if news:
             narrate(conversation(news, sorted({message.seat for message in observation.messages})))
         self._shown[key] = len(observation.messages)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from simarena.arena.episodes import Episode
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Line, Opened, Piece, TurnFacts
@@ -87,6 +88,9 @@ class FakeSource:
         if key not in self.conversations:
             raise UnknownName("conversation", key, [one.key for one in self.conversations])
         return self._opened.get(key) or Opened(self.conversations._rows[key])
+
+    def episode(self, key: str) -> Episode:
+        raise UsageError(f"{key!r} is not recorded yet")
 
     async def why(self, key: str, seat: str = "") -> Why:
         if key not in self._whys:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from simarena.arena.arena import SimulatorArena, cast_seats
 from simarena.arena.episodes import FAULTY, Episode
+from simarena.arena.errors import UsageError
 from simarena.arena.messages import Limits
 from simarena.arena.specs import build_scenario
 from simarena.arena.text import one_line
@@ -18,15 +19,13 @@ from simarena.training.evaluation import require_some
 from simarena.tui import human
 from simarena.tui.casting import Cast, cast, default_seats, pairs
 from simarena.tui.console import emit, narrate, run, show
+from simarena.tui.forking import PATIENCE, Fork, converse, fork_of
 from simarena.tui.progress import tell
 from simarena.tui.transcript import conversation, transcript, verdict
 
-PATIENCE = 24 * 3600.0
-"""Seconds a person may think."""
-
 
 def play(
-    scenario: Annotated[str, typer.Argument(help="A scenario by name, or module:Factory.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario by name, or module:Factory.")] = "",
     seat: Annotated[
         list[str] | None,
         typer.Option(help="seat=who: human, tiny, smollm2, a run, a model folder, or an agent."),
@@ -35,6 +34,9 @@ def play(
     group: Annotated[int, typer.Option(min=1, help="Conversations of each deal.")] = 1,
     split: Annotated[str | None, typer.Option(help="Split of the deals: train, validation or heldout.")] = None,
     option: Annotated[list[str] | None, typer.Option("-s", help="Scenario option, name=value.")] = None,
+    fork: Annotated[
+        str, typer.Option(metavar="RUN:EPISODE@TURN", help="Go on from a recorded conversation after this turn.")
+    ] = "",
     backend: Annotated[str, typer.Option(help="inproc or ray.")] = "inproc",
     seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON line per conversation on stdout.")] = False,
@@ -42,10 +44,19 @@ def play(
     """Play conversations and print them.
 
     A seat nobody is given to is played by the scenario's own cast, else by the newest checkpoint of the
-    latest run, else by a scripted stand-in.
+    latest run, else by a scripted stand-in. In a fork it keeps who sat there, and the fork is recorded in its
+    parent's run folder, linked to it.
 
     Example: simarena play service-desk --seat user=human
     """
+    if bool(fork) == bool(scenario):
+        raise UsageError("say what to play: a scenario, or --fork RUN:EPISODE@TURN")
+    if fork:
+        given = {"-n": deals != 1, "--group": group != 1, "--split": split, "-s": option, "--seed": seed}
+        if unused := [name for name, value in given.items() if value]:
+            raise UsageError(f"{unused[0]} is not used by --fork: its deal and options are those of its parent")
+        run(_fork(fork_of(fork), pairs(seat or [], "--seat"), json))
+        return
     how = {"options": _options(option or [], split), "deals": range(deals), "group": group}
     run(_play(scenario, pairs(seat or [], "--seat"), how, {"backend": backend, "seed": seed}, json))
 
@@ -88,6 +99,15 @@ async def _play(
             faulty += [] if fine else [episode]
         if not fine:
             require_some(faulty)
+
+
+async def _fork(start: Fork, who: dict[str, str], json: bool) -> None:
+    episode = await converse(start, who, emit=tell)
+    if json:
+        emit(episode.model_dump(mode="json"))
+    else:
+        show(transcript(episode))
+    require_some([episode])
 
 
 async def _in_order(episodes: AsyncIterator[Episode], group: int) -> AsyncIterator[Episode]:

@@ -23,8 +23,8 @@ from simarena.training.checkpoint_rating import rate_checkpoints
 from simarena.tui import runs
 from simarena.tui.board import clock
 from simarena.tui.casting import Cast, cast
-from simarena.tui.commands.play import PATIENCE
 from simarena.tui.console import emit, invocation, narrate, run, show
+from simarena.tui.forking import PATIENCE
 from simarena.tui.judging import Judges, panel_of
 from simarena.tui.progress import tell
 from simarena.tui.standings import panel, watching

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from simarena.arena import wire
 from simarena.arena.bus import Bus, Entry
 from simarena.arena.bus.redaction import redact
+from simarena.arena.episodes import Episode
 from simarena.arena.errors import BusError, UnknownName, UsageError
 from simarena.arena.post import KEPT_SECONDS
 from simarena.arena.presence import CLOSED, sign_of
@@ -111,6 +112,13 @@ class Live:
         with contextlib.suppress(BusError):  # then it is shown as far as it is known; `status` tells the rest
             await told.read(self._bus, wire.conversation(self._run, key))
         return told.opened(row)
+
+    def episode(self, key: str) -> Episode:
+        if self._recorded is not None and self._recorded.has(key):
+            return self._recorded.episode(key)
+        if self._recorded is None:
+            raise UsageError(f"{one_line(key)} is followed over the bus alone: its record is in the run folder")
+        raise UsageError(f"{one_line(key)} is not recorded yet: that comes when its batch is complete")
 
     async def why(self, key: str, seat: str = "") -> Why:
         if self._recorded is not None and self._recorded.has(key):

@@ -7,6 +7,7 @@ looks at their `revision` at its own pace. A viewer that does not look costs the
 from pathlib import Path
 from typing import Protocol
 
+from simarena.arena.episodes import Episode
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Opened
 from simarena.tui.feed.status import Status
@@ -47,6 +48,11 @@ class Source(Protocol):
 
         Raises UnknownName for a key that no row has.
         """
+        ...
+
+    def episode(self, key: str) -> Episode:
+        """The whole record of a conversation, to fork or save it. Raises UsageError, in words for the person,
+        where it is not recorded (yet)."""
         ...
 
     async def why(self, key: str, seat: str = "") -> Why:

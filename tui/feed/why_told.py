@@ -85,7 +85,7 @@ def _siblings(episode: Episode, account: Account, read: Callable[[str], Episode]
                 id=one_line(name),
                 member=one.member,
                 ending=one.ending,
-                success=one.success if one.ending == "finished" else None,
+                success=one.success if one.checks else None,
                 reward=one.returns(account.seat),
                 outcome=one.outcome.get(account.seat),
                 advantages=tuple(turn.advantage for turn in account.of(name)),

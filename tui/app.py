@@ -19,9 +19,11 @@ from simarena.tui import clipboard, settings
 from simarena.tui.feed.opened import Line
 from simarena.tui.feed.rows import Row
 from simarena.tui.feed.source import Source
+from simarena.tui.forking import Fork, New
 from simarena.tui.screens.arena import Arena
 from simarena.tui.screens.help import Help
 from simarena.tui.screens.room import ROOMS, Room
+from simarena.tui.screens.seat import SeatRoom
 from simarena.tui.screens.topology import Topology
 from simarena.tui.screens.tournament import Tournament
 from simarena.tui.screens.training import Training
@@ -69,6 +71,7 @@ class WatchApp(App[int]):
         self.set_keymap(mine.keys)
         self.console.push_theme(inks(self.current_theme))
         self._rooms: dict[str, Room] = {}
+        self._asked_to_quit = False
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._reink)
@@ -119,6 +122,13 @@ class WatchApp(App[int]):
         self.tell(f"theme {self.theme}")
 
     async def action_quit(self) -> None:
+        """Quit. A conversation that goes on at a seat here is asked about first: it would be lost."""
+        seat = self._rooms.get("seat")
+        if isinstance(seat, SeatRoom) and seat.playing and not self._asked_to_quit:
+            self._asked_to_quit = True
+            self.tell("your conversation goes on at the Seat screen and would be lost: q again quits", "warning")
+            self.set_timer(4, lambda: setattr(self, "_asked_to_quit", False))
+            return
         self.exit(0)
 
     def chosen(self) -> Row | None:
@@ -137,6 +147,13 @@ class WatchApp(App[int]):
         assert isinstance(arena, Arena)
         self.action_room("arena")
         arena.call_after_refresh(arena.read, row)
+
+    def show_seat(self, start: New | Fork) -> None:
+        """Go to the Seat screen with this to begin."""
+        room = self.room("seat")
+        self.action_room("seat")
+        assert isinstance(room, SeatRoom)
+        room.call_after_refresh(room.prepare, start)
 
     def show_why(self, row: Row, line: Line | None) -> None:
         """Go to the Why screen, on this turn."""
@@ -177,6 +194,7 @@ _ROOMS: dict[str, Callable[[], Room]] = {
     "why": WhyRoom,
     "topology": Topology,
     "tournament": Tournament,
+    "seat": SeatRoom,
 }
 
 

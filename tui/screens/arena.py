@@ -11,10 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from simarena.arena.errors import SimArenaError, UsageError
+from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.tui.feed.conversations import ORDERS, Order
 from simarena.tui.feed.query import Everything, Query, compile_query
 from simarena.tui.feed.rows import Row
+from simarena.tui.forking import Fork
 from simarena.tui.screens.replaying import Replaying
 from simarena.tui.widgets import blocks
 from simarena.tui.widgets.line import Line
@@ -47,6 +49,7 @@ class Arena(Replaying):
         Binding("right_square_bracket", "step_list(1)", "Next conversation", show=False, id="arena.down"),
         Binding("left_square_bracket", "step_list(-1)", "Previous conversation", show=False, id="arena.up"),
         Binding("w", "why", "Why", id="arena.why"),
+        Binding("F", "fork", "Fork here", show=False, id="arena.fork"),
         Binding("y", "copy_line", "Copy what was said", show=False, id="arena.copy"),
         Binding("Y", "copy_all", "Copy the conversation", show=False, id="arena.copy_all"),
         Binding("z", "zoom", "Zoom this pane", show=False, id="arena.zoom"),
@@ -323,6 +326,19 @@ class Arena(Replaying):
             block = self.reader.block
             self.watch_app.show_why(self._open_row, block.head if block is not None else None)
 
+    def action_fork(self) -> None:
+        """Go on from the turn under the cursor, at the Seat screen."""
+        row, path, block = self._open_row, self.source.path, self.reader.block
+        if row is None or path is None:
+            self.watch_app.tell("a conversation can be forked once it is recorded in a run folder that is here")
+            return
+        try:
+            episode = self.source.episode(row.key)
+            turn = block.head.turn if block is not None else episode.turns[-1].index
+            self.watch_app.show_seat(Fork(RunFolder.open(path), episode, turn))
+        except SimArenaError as error:
+            self.watch_app.tell(str(error), "error")
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys are shown where they do something."""
         if not self.is_mounted:
@@ -336,7 +352,7 @@ class Arena(Replaying):
                 )
             case "again":
                 return bool(self._needle)
-            case "why" | "copy_line" | "copy_all":
+            case "why" | "copy_line" | "copy_all" | "fork":
                 return self.reader.opened is not None
             case _:
                 return super().check_action(action, parameters)

@@ -18,7 +18,7 @@ from simarena.tui.widgets.line import Line, button
 if TYPE_CHECKING:
     from simarena.tui.app import WatchApp
 
-ROOMS = ("arena", "training", "why", "topology", "tournament")
+ROOMS = ("arena", "training", "why", "topology", "tournament", "seat")
 """In the order of their keys."""
 _WIDTHS = ((0, "-narrow"), (100, "-wide"), (160, "-vast"))
 """Classes of a screen by its least width in columns."""

@@ -155,7 +155,7 @@ class RunFolder:
             found = index.entries((_episode(line, f"{path}:{n}") for n, line in enumerate(lines, 1)), lines)
         return found
 
-    def episode(self, batch: str, at: int, size: int) -> Episode:
+    def episode_at(self, batch: str, at: int, size: int) -> Episode:
         """The episode at this place, which `listing` told."""
         path = self._batch(batch)
         with path.open("rb") as file:

@@ -6,12 +6,13 @@ reasons. Knows no credit rule. Consumers: `simarena why`, the screens.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pydantic import ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from simarena.arena.errors import RunFolderError
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
 from simarena.training.credit import GroupCredit, TurnCredit
+from simarena.training.credit.statistics import CreditOptions
 from simarena.training.groups import Group
 
 
@@ -24,6 +25,8 @@ class Account(Frozen):
     deal: int
     seat: str
     policy: str
+    rule: dict[str, JsonValue] = Field(default_factory=dict)
+    """The credit rule with its settings."""
     rejected: str = ""
     """Why it was not learned from; empty if it was."""
     members: tuple[str, ...] = ()
@@ -45,7 +48,10 @@ class Account(Frozen):
 
 
 def accounts(
-    step: int, judged: Iterable[tuple[Group, str]], credited: Sequence[tuple[Group, GroupCredit]]
+    step: int,
+    options: CreditOptions,
+    judged: Iterable[tuple[Group, str]],
+    credited: Sequence[tuple[Group, GroupCredit]],
 ) -> Iterator[Account]:
     """The accounts of a step: every group with its rejection, and the credit of those that were kept."""
     credit_of: Mapping[object, GroupCredit] = {group.key: credit for group, credit in credited}
@@ -56,6 +62,7 @@ def accounts(
             deal=group.key.deal,
             seat=group.key.seat,
             policy=group.key.policy,
+            rule=options.model_dump(mode="json"),
             rejected=rejected,
             members=tuple(episode.id for episode in group.members),
             truncated=tuple(episode.id for episode in group.truncated),

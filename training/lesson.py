@@ -121,7 +121,7 @@ class Lesson:
 
     def accounts(self) -> list[Account]:
         """How every group was credited, for the run folder; after `samples`."""
-        return list(accounts(self._step + 1, self._judged(), self.credits))
+        return list(accounts(self._step + 1, self._credit, self._judged(), self.credits))
 
     def _settle(self) -> None:
         """One fate an episode: trained if it is for any of its learning seats."""

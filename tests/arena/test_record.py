@@ -146,7 +146,7 @@ def test_the_index_lists_a_batch_and_finds_an_episode(folder: RunFolder) -> None
     assert [entry.episode for entry in entries] == [one.id for one in written]
     assert entries[2].labels == {"persona": "üü"}
     assert entries[2].seats == {"a": "Y", "b": "Z"}
-    assert [folder.episode("play", entry.at, entry.size) for entry in entries] == written
+    assert [folder.episode_at("play", entry.at, entry.size) for entry in entries] == written
 
 
 def test_an_index_that_is_missing_stale_or_damaged_is_made_anew(folder: RunFolder) -> None:
@@ -169,7 +169,7 @@ def test_an_index_is_read_without_its_batch(folder: RunFolder) -> None:
     (entry,) = folder.listing("play")
     assert entry.episode == "play/0/0"
     with pytest.raises(RunFolderError, match="is not an episode"):
-        folder.episode("play", entry.at, entry.size)
+        folder.episode_at("play", entry.at, entry.size)
 
 
 def test_a_viewer_sees_whether_anybody_writes_and_never_keeps_a_writer_out(folder: RunFolder) -> None:

@@ -54,7 +54,7 @@ def test_accounts_hold_what_training_used_and_come_back(tmp_path: Path) -> None:
     assert sorted(account.fate for account in kept) == ["filtered(zero_variance)", "trained"]
     trained = [account for account in kept if not account.rejected]
     for account in trained:
-        assert (account.step, account.seat) == (5, SEAT)
+        assert (account.step, account.seat, account.rule["rule"]) == (5, SEAT, RECIPE.credit.rule)
         for member in account.members:
             (sample,) = [one for one in learned if one.rollout == f"{member}/{SEAT}"]
             used = [{sample.advantages[i] for i, t in enumerate(sample.turns) if t == n} for n in (0, 1)]

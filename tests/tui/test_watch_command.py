@@ -63,7 +63,8 @@ def hostile(tmp_path: Path) -> Path:
     played = [episode(name, text, seat=text or "assistant") for name, text in STORED.items()]
     folder.write_episodes("play", played, {one.id: TEXTS["title"] for one in played})
     for name, text in STORED.items():
-        folder.metric({"step": 1, f"{name}{text}": 1.0, f"alarm/{text}": 1.0, "reward/mean": float("nan")})
+        told = {f"{name}{text}": 1.0, f"alarms/{text}": 1.0, "reward/mean": float("nan")}
+        folder.metric({"step": 1, "ledger/dispatched": 1, **told})
     with (folder.path / "metrics.jsonl").open("ab") as file:
         file.write(b"".join(b'{"step": 2, "' + bad + b'": 1}\n' for bad in BYTES))
     folder.close()
@@ -112,7 +113,7 @@ def test_values_of_a_feed_are_safe_whatever_is_on_the_bus(name: str) -> None:
     opened = line_of(message)
     shown += [opened.text, opened.seat, *(opened.audience or ())]
     book = TrainingBook()
-    book.take({"step": 1, text: 1.0, f"alarm/{text}": 1.0})
+    book.take({"step": 1, "ledger/dispatched": 1, text: 1.0, f"alarms/{text}": 1.0})
     shown += [*book.names(), *(line(alarm) for alarm in book.alarms), line(Status(where="x", detail="y"))]
     assert escapes("\n".join(shown).encode()) == []
 

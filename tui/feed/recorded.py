@@ -140,7 +140,7 @@ class Recorded:
         place = self._places.get(key)
         if place is None:
             raise UnknownName("conversation", key, self._places)
-        found = self.folder.episode(place.batch, place.at, place.size)
+        found = self.folder.episode_at(place.batch, place.at, place.size)
         if found.id != key:
             raise RunFolderError(f"batch {place.batch!r} of {self.folder.path} has changed: open the run again")
         return found

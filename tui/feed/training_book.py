@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simarena.arena.text import one_line
+from simarena.training.alarms import raised
 
 LEDGER = "ledger/"
 EVALUATION = "eval/"
-ALARM = "alarm/"
+ALARM = "alarms/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class TrainingBook:
     rows: list[dict[str, float]] = field(default_factory=list)
     """Every row as it came: `step` and numbers by name."""
     _series: dict[str, dict[int, float]] = field(default_factory=dict)
-    _told: set[tuple[int, str]] = field(default_factory=set)
+    _ringing: set[str] = field(default_factory=set)
+    """Alarms that the newest step raised."""
 
     @property
     def step(self) -> int:
@@ -58,15 +60,16 @@ class TrainingBook:
             name = one_line(raw, 60)
             told[name] = float(value)
             self._series.setdefault(name, {})[step] = float(value)
-            if why := _alarm(name, float(value)):
-                self._alarm(Alarm(step, name, why))
+            if not math.isfinite(value):
+                self.alarms.append(Alarm(step, name, f"{name} is {value}"))
+        self._ring(told)
 
     def rewind(self) -> None:
         """Forget all points: the file is being written anew."""
         self._series.clear()
         self.rows.clear()
         self.alarms.clear()
-        self._told.clear()
+        self._ringing.clear()
         self.revision += 1
 
     def names(self, prefix: str = "") -> list[str]:
@@ -101,16 +104,14 @@ class TrainingBook:
         for row in rows:
             self.take(row)
 
-    def _alarm(self, alarm: Alarm) -> None:
-        if (alarm.step, alarm.name) not in self._told:
-            self._told.add((alarm.step, alarm.name))
-            self.alarms.append(alarm)
-
-
-def _alarm(name: str, value: float) -> str:
-    """Why this number alone is a reason to look; empty if it is not."""
-    if not math.isfinite(value):
-        return f"{name} is {value}"
-    if name.startswith(ALARM) and value:
-        return f"{name[len(ALARM) :]}: {value:g}"
-    return ""
+    def _ring(self, row: Mapping[str, float]) -> None:
+        """Alarms that this step raises and the one before did not, in the words of their rules."""
+        if LEDGER + "dispatched" not in row:  # no optimiser step but an evaluation: it says nothing of alarms
+            return
+        now = {name[len(ALARM) :] for name, value in row.items() if name.startswith(ALARM) and value}
+        if fresh := sorted(now - self._ringing):
+            steps = [told for told in self.rows if LEDGER + "dispatched" in told]
+            words = {alert.alarm: alert.text for alert, _ in raised(steps, {})}
+            for name in fresh:
+                self.alarms.append(Alarm(int(row["step"]), name, one_line(words.get(name, name), 300)))
+        self._ringing = now

@@ -1,8 +1,8 @@
 """How a `Why` is told from the record: episodes, accounts and the run's tokenizer. Reads no model and no torch."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simarena.arena.episodes import Episode, Turn
 from simarena.arena.errors import SimArenaError, UnknownName
@@ -32,7 +32,7 @@ def why_of(
     if seat not in episode.seats:
         raise UnknownName("seat", seat, episode.seats)
     account = next((one for one in found if one.seat == seat and episode.id in _everyone(one)), None)
-    rule = _rule(folder) if account is not None else {}
+    rule = account.rule if account is not None else {}
     siblings = [] if account is None else _siblings(episode, account, sibling)
     return Why(
         key=episode.id,
@@ -54,12 +54,6 @@ def why_of(
 def _default_seat(episode: Episode) -> str:
     learning = [name for name, seat in episode.seats.items() if seat.spec.policy is not None]
     return (learning or list(episode.seats))[0]
-
-
-def _rule(folder: RunFolder) -> Mapping[str, Any]:
-    recipe = folder.facts().get("recipe")
-    credit = recipe.get("credit") if isinstance(recipe, dict) else None
-    return credit if isinstance(credit, dict) else {}
 
 
 def _everyone(account: Account) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 from rollouts import SEAT, episode, record
 
 from simarena.arena.episodes import Episode, Reward
@@ -17,10 +18,8 @@ from simarena.training.accounts import Account
 from simarena.training.credit import TurnCredit
 from simarena.tui.feed.recorded import Recorded
 
-FACTS = {
-    "name": "first",
-    "recipe": {"steps": 9, "seats": {SEAT: "learner"}, "credit": {"rule": "returns", "gamma": 1.0}},
-}
+RULE: dict[str, JsonValue] = {"rule": "returns", "gamma": 1.0}
+FACTS = {"name": "first", "recipe": {"steps": 9, "seats": {SEAT: "learner"}}}
 
 
 @pytest.fixture
@@ -70,7 +69,14 @@ def credited(folder: RunFolder, step: int = 0) -> list[Episode]:
     members = tuple(one.id for one in played)
     batch = f"train-{step + 1:06d}"
     account = Account(
-        step=step + 1, scenario="toy", deal=7, seat=SEAT, policy="assistant", members=members, credit=credit
+        step=step + 1,
+        rule=RULE,
+        scenario="toy",
+        deal=7,
+        seat=SEAT,
+        policy="assistant",
+        members=members,
+        credit=credit,
     )
     accounts.write(folder, batch, [account])
     folder.write_episodes(batch, played, dict.fromkeys(members, "trained"))

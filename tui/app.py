@@ -113,6 +113,10 @@ class WatchApp(App[int]):
         self._look()
         self.refresh_bindings()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys are shown where they do something."""
+        return isinstance(self.screen, Room) and self.screen.HOLDS if action == "hold" else True
+
     def action_help(self) -> None:
         self.push_screen(Help(self.screen.active_bindings.values()))
 

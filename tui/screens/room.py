@@ -36,6 +36,8 @@ class Room(Screen[None]):
     """One screen of the app."""
 
     NAME: ClassVar[str]
+    HOLDS: ClassVar[bool] = True
+    """Whether it stands still while the person pauses."""
     HORIZONTAL_BREAKPOINTS = list(_WIDTHS)  # noqa: RUF012  Textual declares it as no class variable
 
     def compose(self) -> ComposeResult:

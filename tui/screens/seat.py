@@ -37,7 +37,7 @@ _WAYS = (
     ("human", "you, at this screen"),
     ("tiny", "the built-in policy"),
     ("latest", "the newest checkpoint of the latest run"),
-    ("a folder", "a run or a checkpoint, such as runs/NAME/checkpoints/step-20"),
+    ("a folder", "of a run, a checkpoint or a model"),
     ("an agent", "by name or package.module:Factory"),
     ("(empty)", "who sat there on record, else the scenario's own"),
 )
@@ -48,6 +48,7 @@ class SeatRoom(Room):
     """First who sits where, then the conversation as one's seat may hear it."""
 
     NAME = "seat"
+    HOLDS = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "answer", "Change/speak", id="seat.answer"),
         Binding("u", "me", "Sit here", id="seat.me"),
@@ -66,7 +67,8 @@ class SeatRoom(Room):
         self._who: dict[str, str] = {}
         self._door: seated.Door | None = None
         self._ended: Episode | None = None
-        self._chosen: Row | None = None
+        self._trouble = ""
+        """Why the last try came to nothing."""
 
     def body(self) -> ComposeResult:
         yield Line(id="seat-title", classes="title")
@@ -99,10 +101,6 @@ class SeatRoom(Room):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#ways", Panel).show(
-            [Text(" Who can sit there", "strong")]
-            + [Text.assemble((f"  {name:<10}", "key"), (what, "muted")) for name, what in _WAYS]
-        )
         self._draw()
         self.seats.focus()
 
@@ -118,12 +116,11 @@ class SeatRoom(Room):
         if self.playing:
             self.watch_app.tell("a conversation goes on here: L leaves it")
             return
-        self._start, self._ended = start, None
+        self._start, self._ended, self._trouble = start, None, ""
         try:
             self._who = dict.fromkeys(_seats(start), "")
         except SimArenaError as error:
-            self._who = {}
-            self.watch_app.tell(str(error), "error")
+            self._who, self._trouble = {}, visible(str(error))
         if self.is_mounted:
             self._draw()
 
@@ -138,6 +135,10 @@ class SeatRoom(Room):
             )
             for seat, who in self._who.items()
         ]
+        ways = [Text.assemble((f"  {name:<10}", "key"), (what, "muted")) for name, what in _WAYS]
+        told = [Text(" It could not be played", "strong"), Text(f" {self._trouble}", "bad"), Text()]
+        head = Text(" Who can sit there", "strong")
+        self.query_one("#ways", Panel).show([*(told if self._trouble else []), head, *ways])
         nothing = [Text(" This scenario cannot be set up here: o chooses another.", "muted")]
         self.seats.fill(tuple(self._who), rows or nothing)
         self.refresh_bindings()
@@ -184,7 +185,7 @@ class SeatRoom(Room):
     def action_begin(self) -> None:
         if self._start is not None and not self.playing:
             self._door = seated.open_door(self._asked)
-            self._ended = None
+            self._ended, self._trouble = None, ""
             self.reader.say(Text(), Text(" It begins …", "muted"))
             self.query_one("#briefing", Panel).show([])
             self._draw()
@@ -196,8 +197,7 @@ class SeatRoom(Room):
         try:
             self._ended = await self._talk(start, who, seated.SPEC, self._note)
         except SimArenaError as error:
-            if self.app.is_running:
-                self.watch_app.tell(str(error), "error")
+            self._trouble = visible(str(error))
         finally:
             self._door = None
         if self.app.is_running:

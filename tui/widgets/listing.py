@@ -118,8 +118,8 @@ def columns(rows: Sequence[Row], width: int) -> list[Column]:
     if len({row.scenario for row in seen}) > 1 and room > 50:
         found.append(Column("scenario", _fit((row.scenario for row in seen), 8, 16), "scenario"))
         room -= found[-1].width + 1
-    if room >= 8 and any(row.persona for row in seen):
-        found.append(Column("persona", min(room, _fit((row.persona for row in seen), 8, 12)), "persona"))
+    if room >= 9 and any(row.persona for row in seen):
+        found.append(Column("persona", min(room - 1, _fit((row.persona for row in seen), 8, 12)), "persona"))
         room -= found[-1].width + 1
     found += figures
     if room >= 10:

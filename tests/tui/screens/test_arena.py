@@ -4,53 +4,8 @@ import dataclasses
 
 import pytest
 from feeds import FakeSource, row
+from scenes import desk, tooled
 from screens import lines_with, press, settled, shown, text_of, typed
-
-from simarena.tui.feed.opened import Line, Opened, Piece, TurnFacts
-
-
-def desk() -> FakeSource:
-    """Three conversations: one runs, one succeeded, one was cut off at its cap."""
-    source = FakeSource()
-    source.say("train-1/0/0", "user", "please refund my trip", version=4)
-    source.say("train-1/0/0", "assistant", "what is your code?", reward=-0.02, version=4)
-    source.say("train-1/0/1", "user", "cancel everything now")
-    source.say("train-1/0/1", "assistant", "it is done, number 74.", reward=1.0)
-    source.end("train-1/0/1", database=True, told=True)
-    source.say("train-1/0/2", "user", "never mind")
-    source.end("train-1/0/2", success=None, ending="turn_cap")
-    return source
-
-
-def tooled() -> FakeSource:
-    """One recorded conversation with a thought, a tool call and its result, and words for one seat only."""
-    told = row("train-1/0/0", turn=3, state="ended", ending="finished", success=True, returns={"assistant": 1.2})
-    result = "trip to tokyo\nfare: flexible\nseat: 14C"
-    opened = Opened(
-        told,
-        (
-            Line("1-1", 1, "user", "speech", (Piece("text", "it is cedar."),)),
-            Line("2-1", 2, "assistant", "thought", (Piece("text", "look it up first"),), ("assistant",)),
-            Line("2-2", 2, "assistant", "tool_call", (Piece("call", "@lookup account=cedar", "lookup"),)),
-            Line("2-3", 2, "world", "tool_result", (Piece("result", result, "lookup"),), ("assistant",)),
-            Line("3-1", 3, "assistant", "speech", (Piece("text", "psst"),), ("assistant",)),
-        ),
-        {
-            (1, "user"): TurnFacts(1, "user"),
-            (2, "assistant"): TurnFacts(
-                2, "assistant", 0.2, {"step": -0.02, "account": 0.22}, 0.31, 7, 12, "stop"
-            ),
-            (3, "assistant"): TurnFacts(3, "assistant", 1.0, {}, -0.5, 7, 3, "stop"),
-        },
-        {"database": True, "told": False},
-        {"assistant": 1.0},
-        agents={"assistant": "simarena.agents.policy:PolicyAgent on policy.learner, version 7"},
-        seconds=1.5,
-    )
-    source = FakeSource([told], {"train-1/0/0": opened})
-    source.live = False
-    source.set(connection="recorded")
-    return source
 
 
 async def test_list_and_conversation_stand_side_by_side() -> None:

@@ -2,38 +2,11 @@
 
 import pytest
 from feeds import FakeSource
+from scenes import trained
 from screens import lines_with, press, settled, shown, text_of
 
 from simarena.tui.widgets.braille import Canvas, bar, sparkline
 from simarena.tui.widgets.curve import Plot, Series, figure, rows
-
-
-def trained() -> FakeSource:
-    source = FakeSource()
-    source.training.total_steps = 3
-    for step in range(1, 4):
-        source.training.take(
-            {
-                "step": step,
-                "outcome/success": 0.25 * step,
-                "reward/mean": -0.5 + 0.5 * step,
-                "reward/group_std": 0.5,
-                "loss/entropy": 0.3 / step,
-                "kl/old": 0.0,
-                "train/grad_norm": 0.1 * step,
-                "time/rollout": 2.0,
-                "time/update": 1.0,
-                "time/publish": 0.01,
-                "ledger/dispatched": 128 * step,
-                "ledger/open": 0,
-                "ledger/trained": 112 * step,
-                "ledger/filtered": 16 * step,
-                "ledger/filtered(zero_variance)": 16 * step,
-            }
-        )
-    source.training.take({"step": 0, "eval/success": 0.25, "eval/forger": 0.5, "eval/muddled": 0.25})
-    source.training.take({"step": 3, "eval/success": 0.75, "eval/forger": 1.0, "eval/muddled": 0.5})
-    return source
 
 
 async def test_curves_personas_and_a_ledger_that_adds_up() -> None:

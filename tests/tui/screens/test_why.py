@@ -1,55 +1,9 @@
 """The Why screen: the group, the turns, the comparison, the tokens; and what it says where there is nothing."""
 
-import math
 from pathlib import Path
 
-from feeds import FakeSource, row
+from scenes import explained
 from screens import lines_with, press, shown, text_of
-
-from simarena.tui.feed.why import Other, Sibling, Token, Why, WhyTurn
-
-
-def explained() -> FakeSource:
-    tokens = (
-        Token(1, "hello", False),
-        Token(2, " it", True, math.log(0.95), 0.5, 1.0),
-        Token(3, " is", True, math.log(0.05), -0.5, 1.0),
-    )
-    siblings = (
-        Sibling("a/1", "a/1", 1, "finished", True, 1.3, 1.0, (0.4, 0.6)),
-        Sibling("a/0", "a/0", 0, "finished", False, 0.1, 0.0, (-0.4, -0.6)),
-        Sibling("a/2", "a/2", 2, "turn_cap", None, 0.0, None),
-    )
-
-    def why(member: int) -> Why:
-        sign = 1 if member else -1
-        turns = tuple(
-            WhyTurn(
-                position=i,
-                turn=2 * i + 2,
-                said=f"words {i} of member {member}",
-                reward=0.1,
-                parts={"step": -0.02, "account": 0.12},
-                numbers={"return": 1.0, "to_go": 0.5},
-                value=0.7 + 0.6 * sign,
-                baseline=0.7,
-                compared=2,
-                among="deal 7 × assistant",
-                advantage=sign * (0.4 + 0.2 * i),
-                version=3,
-                tokens=tokens,
-                others=(Other(0, 0.1, -0.4), Other(1, 1.3, 0.4)),
-                sum="1.3000 − baseline 0.7000 = advantage +0.6000",
-            )
-            for i in range(2)
-        )
-        return Why(
-            f"a/{member}", f"a/{member}", "assistant", "learner", "service-desk", 7, member,
-            "returns", "normalise=centre", "trained", 4, siblings, turns,
-        )  # fmt: skip
-
-    rows = [row(f"a/{member}", state="ended", ending="finished", success=bool(member)) for member in range(2)]
-    return FakeSource(rows, whys={"a/0": why(0), "a/1": why(1)})
 
 
 async def test_w_explains_the_open_conversation() -> None:

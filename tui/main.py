@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from simarena.arena.errors import SimArenaError, UsageError
-from simarena.tui.commands import bench, compare, doctor, play, replay, tournament, train, watch
+from simarena.tui.commands import bench, compare, doctor, play, replay, tournament, train, watch, why
 from simarena.tui.commands import eval as evaluate
 from simarena.tui.commands import list as listing
 from simarena.tui.console import complain
@@ -32,6 +32,7 @@ app.command()(play.play)
 app.command(name="eval")(evaluate.evaluate)
 app.command()(watch.watch)
 app.command()(replay.replay)
+app.command()(why.why)
 app.command(name="list")(listing.listing)
 app.command()(tournament.tournament)
 app.command()(compare.compare)

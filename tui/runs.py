@@ -3,13 +3,12 @@
 Run folders live under `runs/` of the working directory unless a path says otherwise. Reads only.
 """
 
-import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import RunFolderError, UsageError
+from simarena.arena.errors import UsageError
+from simarena.arena.index import Entry
 from simarena.arena.record import RunFolder
 
 HOME = Path("runs")
@@ -68,7 +67,7 @@ def newest_batch(run: RunFolder) -> str:
 
 def sizes(run: RunFolder) -> dict[str, int]:
     """Episodes in each batch, counted without reading them."""
-    return {name: len(_lines(run, name)) for name in run.batches()}
+    return {name: (run.path / "episodes" / f"{name}.jsonl").read_bytes().count(b"\n") for name in run.batches()}
 
 
 def episodes(run: RunFolder, batch: str) -> list[Episode]:
@@ -78,33 +77,19 @@ def episodes(run: RunFolder, batch: str) -> list[Episode]:
 
 def find(run: RunFolder, episode: str, batch: str | None = None) -> Episode:
     """The recorded episode of this id, looked for in one batch or all; the newest if several have it."""
+    name, entry = place(run, episode, batch)
+    return run.episode_at(name, entry.at, entry.size)
+
+
+def place(run: RunFolder, episode: str, batch: str | None = None) -> tuple[str, Entry]:
+    """The batch and the place in it of `find`. Raises UsageError that names the nearest."""
     batches = [batch] if batch is not None else run.batches()
-    mark = f'{{"id":{json.dumps(episode, ensure_ascii=False)},'
+    near: list[str] = []
     for name in reversed(batches):
-        for line in _lines(run, name):
-            if line.startswith(mark):
-                return _episode(run, name, line)
-    near = [found for name in reversed(batches) for found in _ids(run, name) if episode in found][:3]
+        for entry in run.listing(name):
+            if entry.episode == episode:
+                return name, entry
+            if episode in entry.episode and len(near) < 3:
+                near.append(entry.episode)
     hint = f"did you mean {' or '.join(near)}?" if near else f"`simarena replay {run.path}` lists them"
     raise UsageError(f"no episode {episode!r} in {run.path}: {hint}")
-
-
-def _lines(run: RunFolder, batch: str) -> list[str]:
-    path = run.path / "episodes" / f"{batch}.jsonl"
-    if not path.is_file():
-        raise UsageError(f"no batch {batch!r} in {run.path}: it has {', '.join(run.batches()) or 'none'}")
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
-
-
-def _episode(run: RunFolder, batch: str, line: str) -> Episode:
-    try:
-        return Episode.model_validate_json(line)
-    except ValueError:
-        raise RunFolderError(
-            f"{run.path / 'episodes' / batch}.jsonl is damaged: {line[:40]!r} is no episode; restore the file"
-        ) from None
-
-
-def _ids(run: RunFolder, batch: str) -> Iterator[str]:
-    for line in _lines(run, batch):
-        yield str(json.loads(line)["id"])

@@ -105,7 +105,7 @@ def test_a_damaged_episode_file_is_one_line(cli, run: RunFolder) -> None:
 
 
 def test_list_runs_shows_steps_and_checkpoints(cli, run: RunFolder) -> None:
-    (run.path / "checkpoints" / "step-1").mkdir()
+    (run.path / "checkpoints" / "step-1").mkdir(parents=True)
     assert "runs/first  1 steps, newest checkpoint step-1" in cli("list", "runs").out
 
 

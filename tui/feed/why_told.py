@@ -1,8 +1,10 @@
 """How a `Why` is told from the record: episodes, accounts and the run's tokenizer. Reads no model and no torch."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from simarena.arena.episodes import Episode, Turn
 from simarena.arena.errors import SimArenaError, UnknownName
@@ -43,12 +45,17 @@ def why_of(
         deal=episode.deal,
         member=episode.member,
         rule=short(str(rule.get("rule", ""))),
-        settings=one_line(value_text({name: value for name, value in rule.items() if name != "rule"}), 400),
+        settings=_settings(rule),
         fate=_UNLEARNED if account is None else _fate(episode, account),
         step=None if account is None else account.step,
         siblings=tuple(sorted(siblings, key=lambda one: (-one.reward, one.member))),
         turns=tuple(_turns(episode, seat, account, siblings, _tokenizer(folder))),
     )
+
+
+def _settings(rule: Mapping[str, JsonValue]) -> str:
+    told = {name: value for name, value in rule.items() if name != "rule"}
+    return one_line(value_text(told), 400) if told else ""
 
 
 def _default_seat(episode: Episode) -> str:

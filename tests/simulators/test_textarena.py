@@ -62,7 +62,7 @@ def test_unknown_games_and_wrong_numbers_of_players_are_refused() -> None:
 
 @pytest.mark.slow
 def test_at_least_sixty_games_come_to_an_end() -> None:
-    done = subprocess.run([sys.executable, str(EXAMPLE), "10"], capture_output=True, text=True, timeout=290)
+    done = subprocess.run([sys.executable, str(EXAMPLE), "5"], capture_output=True, text=True, timeout=290)
     assert done.returncode == 0, done.stderr
     ended = re.search(r"(\d+) of (\d+) games came to an end", done.stdout)
     assert ended, done.stdout

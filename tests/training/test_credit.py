@@ -20,6 +20,7 @@ from simarena.training.credit.rae import RAEOptions, rae
 from simarena.training.credit.raft import RAFTOptions, raft
 from simarena.training.credit.returns import ReturnsOptions, returns
 from simarena.training.credit.rewards import Overlong, RewardWeights, by_turn, weighted
+from simarena.training.credit.statistics import CreditOptions
 from simarena.training.credit.trajectory import TrajectoryOptions, trajectory
 from simarena.training.credit.turnppo import TurnPPOOptions, turnppo
 from simarena.training.credit.userrl import UserRLOptions, userrl
@@ -57,6 +58,12 @@ def known(one: Group) -> Evidence:
             for play in one.members
         }
     )
+
+
+def made(rule: str) -> CreditOptions:
+    """The rule's options as they are by default, with what has none."""
+    needed = {"agent": "toys:Counter"} if rule == "counterfactual" else {}
+    return RULES[rule][0](rule=rule, **needed)
 
 
 def value(member: int, turn: int, token: int) -> float:
@@ -143,6 +150,8 @@ def reference(rule: str, rows: list[list[float]]) -> list[list[float]]:
             "userrl": minus_mean(to_go(m, 0, 0.8), [to_go(i, 0, 0.8) for i in range(len(rows))]),
             "turnppo": gae(m, t, 0.99, 0.9, 0),
             "bilevel": gae(m, t, 0.95, 1.0, 1),
+            "vine": whole,
+            "counterfactual": 0.0,
             "raft": float(differ and totals[m] == max(totals)),
             "pairs": (m == chosen) - (m == rejected) if differ else 0.0,
             "rae": sum(rows[m]) - sum(0.05 * 0.95 ** (m - 1 - i) * sum(rows[i]) for i in range(m)),
@@ -153,8 +162,8 @@ def reference(rule: str, rows: list[list[float]]) -> list[list[float]]:
 @pytest.mark.parametrize("rule", sorted(RULES))
 @given(rows=reward_lists)
 def test_rules_equal_the_reference(rule: str, rows: list[list[float]]) -> None:
-    options, function = RULES[rule]
-    mine = flat(function(group(*rows), options(rule=rule), known(group(*rows))))
+    _options, function = RULES[rule]
+    mine = flat(function(group(*rows), made(rule), known(group(*rows))))
     assert mine == pytest.approx([a for row in reference(rule, rows) for a in row], abs=1e-9)
 
 
@@ -173,18 +182,18 @@ def test_a_constant_changes_nothing(rule: str, normalise: str, rows: list[list[f
 @pytest.mark.parametrize("rule", [rule for rule in COMPARING if rule != "pairs"])
 @given(rows=reward_lists, seed=st.integers(0, 99))
 def test_members_permute(rule: str, rows: list[list[float]], seed: int) -> None:
-    options, function = RULES[rule]
+    _options, function = RULES[rule]
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
-    plain = numbers(function(group(*rows), options(rule=rule), Evidence()))
-    moved = numbers(function(group(*[rows[m] for m in order]), options(rule=rule), Evidence()))
+    plain = numbers(function(group(*rows), made(rule), Evidence()))
+    moved = numbers(function(group(*[rows[m] for m in order]), made(rule), Evidence()))
     assert list(moved) == [plain[m] for m in order]
 
 
 @pytest.mark.parametrize("rule", COMPARING)
 def test_a_group_of_one_gets_zero(rule: str) -> None:
-    options, function = RULES[rule]
-    alone = function(form([episode([5.0], keys=["a"])], SEAT), options(rule=rule), Evidence())
+    _options, function = RULES[rule]
+    alone = function(form([episode([5.0], keys=["a"])], SEAT), made(rule), Evidence())
     assert numbers(alone) == ((0.0,),)
     assert alone[0][0].compared == 1
 
@@ -194,12 +203,12 @@ def test_a_group_of_one_gets_zero(rule: str) -> None:
     "ending", ["agent_fault", "simulator_fault", "environment_fault", "cancelled", "turn_cap"]
 )
 def test_invalid_members_are_in_no_statistic(rule: str, ending: str) -> None:
-    options, function = RULES[rule]
+    _options, function = RULES[rule]
     valid = [episode([r], member=m, keys=["a"]) for m, r in enumerate([1.0, 3.0, 2.0])]
     invalid = episode([9.0], member=3, keys=["a"], ending=ending)
     both, alone = form([*valid, invalid], SEAT), form(valid, SEAT)
-    with_invalid = function(both, options(rule=rule), known(both))
-    assert with_invalid == function(alone, options(rule=rule), known(alone))
+    with_invalid = function(both, made(rule), known(both))
+    assert with_invalid == function(alone, made(rule), known(alone))
     assert len(with_invalid) == 3
 
 
@@ -217,9 +226,9 @@ def test_agents_never_mix(rule: str) -> None:
         )
         for m, play in enumerate(plays)
     ]
-    options, function = RULES[rule]
-    mine = flat(function(form(opposite, SEAT), options(rule=rule), Evidence()))
-    theirs = flat(function(form(opposite, "user"), options(rule=rule), Evidence()))
+    _options, function = RULES[rule]
+    mine = flat(function(form(opposite, SEAT), made(rule), Evidence()))
+    theirs = flat(function(form(opposite, "user"), made(rule), Evidence()))
     assert mine[0] > 0 > mine[1]
     assert theirs[0] > 0 > theirs[1]
     assert sum(mine) == pytest.approx(0, abs=1e-9)
@@ -231,9 +240,9 @@ def test_splitting_a_rollout_does_not_change_its_vote() -> None:
     broken = episode([1.0, 0.0], records=[record((1,), (3,), start=True), record((1, 3), (4,), start=True)])
     assert len(broken.trajectories_of(SEAT)) == 2
     for rule in ("trajectory", "returns", "rae"):
-        options, function = RULES[rule]
-        split = function(form([broken, whole[1]], SEAT), options(rule=rule), Evidence())
-        assert split == function(form(whole, SEAT), options(rule=rule), Evidence())
+        _options, function = RULES[rule]
+        split = function(form([broken, whole[1]], SEAT), made(rule), Evidence())
+        assert split == function(form(whole, SEAT), made(rule), Evidence())
 
 
 def test_shuffling_deals_the_same_numbers_out_anew() -> None:

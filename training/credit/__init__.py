@@ -10,6 +10,7 @@ from typing import Any
 
 from simarena.training.credit import scales
 from simarena.training.credit.bilevel import BilevelOptions, bilevel
+from simarena.training.credit.counterfactual import CounterfactualOptions, counterfactual
 from simarena.training.credit.evidence import Evidence
 from simarena.training.credit.gigpo import GiGPOOptions, gigpo
 from simarena.training.credit.pairs import PairsOptions, pairs
@@ -22,6 +23,7 @@ from simarena.training.credit.trajectory import TrajectoryOptions, trajectory
 from simarena.training.credit.turnppo import TurnPPOOptions, turnppo
 from simarena.training.credit.turns import GroupCredit, TurnCredit
 from simarena.training.credit.userrl import UserRLOptions, userrl
+from simarena.training.credit.vine import VineOptions, vine
 from simarena.training.groups import Group
 
 __all__ = ["RULES", "Evidence", "GroupCredit", "TurnCredit", "assign", "shuffled"]
@@ -34,6 +36,8 @@ RULES: dict[str, tuple[type[CreditOptions], Callable[[Group, Any, Evidence], Gro
     "rae": (RAEOptions, rae),
     "turnppo": (TurnPPOOptions, turnppo),
     "bilevel": (BilevelOptions, bilevel),
+    "vine": (VineOptions, vine),
+    "counterfactual": (CounterfactualOptions, counterfactual),
     "raft": (RAFTOptions, raft),
     "pairs": (PairsOptions, pairs),
 }

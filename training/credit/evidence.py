@@ -31,6 +31,8 @@ class Evidence:
     """By `policy/scenario/seat`; the only thing that a rule may change."""
     values: Mapping[tuple[str, str], Sequence[Sequence[float]]] = field(default_factory=dict)
     """By episode and seat: for each of the seat's turns, the value before each of its sampled tokens."""
+    continuations: Mapping[tuple[str, str], Mapping[int, Sequence[float]]] = field(default_factory=dict)
+    """By episode and seat: for some of the seat's turns, returns-to-go of conversations played on before it."""
 
 
 NOTHING = Evidence()

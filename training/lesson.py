@@ -6,7 +6,6 @@ Asks for replacement deals while groups are dropped and refill rounds are left. 
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
@@ -19,7 +18,7 @@ from simarena.training.credit.statistics import CreditOptions
 from simarena.training.filters import fates, ranked, rejection, repaired
 from simarena.training.groups import Group, form
 from simarena.training.privileged import hint
-from simarena.training.samples import Sample, by_turn, samples
+from simarena.training.samples import Sample, samples
 
 
 class Lesson:
@@ -80,44 +79,38 @@ class Lesson:
 
     def drafts(self) -> list[Sample]:
         """The trajectories of the groups that are kept, without credit, for a critic to read."""
-        self._thin()
         blank = TurnCredit(advantage=0.0)
         return [
             sample
-            for group in self._kept()
+            for group in self.kept()
             for sample in samples(group, tuple((blank,) * len(e.turns_of(group.seat)) for e in group.members))
         ]
 
     def hints(self) -> dict[str, str]:
         """What a privileged critic may read first, by rollout."""
-        return {f"{e.id}/{group.seat}": hint(e, group.seat) for group in self._kept() for e in group.members}
+        return {f"{e.id}/{group.seat}": hint(e, group.seat) for group in self.kept() for e in group.members}
 
-    def samples(self, values: Mapping[str, Sequence[float]] | None = None) -> list[Sample]:
+    def samples(self, evidence: Evidence | None = None) -> list[Sample]:
         """Credit the groups that are kept, settle every episode's fate, and return what to learn from.
 
-        `values` are a critic's, one per sampled token of each draft.
+        `evidence` is all that the step's rule may know; the lesson's own if there is nothing more.
         """
-        self._thin()
-        kept = self._kept()
+        kept = self.kept()
         chance = rng("shuffle", self._recipe.seed, self._step)
-        known = replace(self._evidence, values=by_turn(self.drafts(), values)) if values else self._evidence
-        credits = assign(kept, self._credit, chance, known)
+        credits = assign(kept, self._credit, chance, evidence or self._evidence)
         if self._recipe.filters.repair:
             credits = [repaired(group, credit) for group, credit in zip(kept, credits, strict=True)]
         self.credits = list(zip(kept, credits, strict=True))
         self._settle()
         return [sample for group, credit in self.credits for sample in samples(group, credit)]
 
-    def _kept(self) -> list[Group]:
-        return [group for group, why in self._judged() if not why]
-
-    def _thin(self) -> None:
-        """Drop what is too little against the rest of the step; once there is nothing to drop, a second call is
-        none."""
+    def kept(self) -> list[Group]:
+        """The groups to learn from, once all are played: those with a signal that hold up against the rest."""
         if not self._thinned:
-            late = iter(ranked(self._kept(), self._recipe.filters))
+            late = iter(ranked([group for group, why in self._judged() if not why], self._recipe.filters))
             self._rejections = [why or next(late) for why in self._rejections]
             self._thinned = True
+        return [group for group, why in self._judged() if not why]
 
     def accounts(self) -> list[Account]:
         """How every group was credited, for the run folder; after `samples`."""

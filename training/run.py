@@ -7,7 +7,8 @@ lost, since every number of a step comes from (seed, step).
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -22,11 +23,14 @@ from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
 from simarena.training.credit.turnppo import CriticCreditOptions
+from simarena.training.credit.vine import ForkCreditOptions
 from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
+from simarena.training.forking import play_on
 from simarena.training.lesson import Lesson
 from simarena.training.plan import plan
 from simarena.training.provenance import provenance
 from simarena.training.report import write_report
+from simarena.training.samples import by_turn
 from simarena.training.starting_point import starting_model
 from simarena.training.trackers import Trackers, open_copies
 from simarena.training.trainer import LocalTrainer, RayTrainer, TrainerDoor
@@ -175,8 +179,9 @@ class Run:
             lesson.take([episode async for episode in play])
         require_some(lesson.episodes)
         played = time.monotonic()
-        samples = lesson.samples(await self._values(lesson))
-        metrics = await self._trainer.update(samples)
+        evidence, looked = await self._evidence_for(lesson)
+        samples = lesson.samples(evidence)
+        metrics = {**looked, **await self._trainer.update(samples)}
         if _due(self._step + 1, self._recipe.monitors.mutual_every):
             metrics |= await self._trainer.mutual(samples, self._recipe.monitors.mutual_samples)
         updated = time.monotonic()
@@ -200,12 +205,20 @@ class Run:
             },
         )
 
-    async def _values(self, lesson: Lesson) -> Mapping[str, Sequence[float]] | None:
-        """What the critic expects, if this step's credit asks one."""
+    async def _evidence_for(self, lesson: Lesson) -> tuple[Evidence, dict[str, float]]:
+        """What this step's credit rule asks to know, and metrics of finding out."""
         credit = self._recipe.credit_at(self._step)
-        if not isinstance(credit, CriticCreditOptions):
-            return None
-        return await self._trainer.values(lesson.drafts(), lesson.hints() if credit.critic.privileged else {})
+        if isinstance(credit, CriticCreditOptions):
+            drafts, hints = lesson.drafts(), lesson.hints() if credit.critic.privileged else {}
+            values = await self._trainer.values(drafts, hints)
+            return replace(self._evidence, values=by_turn(drafts, values)), {}
+        if isinstance(credit, ForkCreditOptions):
+            width = self._recipe.rollout.concurrency
+            prefix = f"fork-{self._step}"
+            forks = await play_on(self._arena, lesson.kept(), credit, prefix=prefix, concurrency=width)
+            self._folder.write_episodes(f"fork-{self._step + 1:06d}", forks.episodes)
+            return replace(self._evidence, continuations=forks.continuations()), forks.metrics()
+        return self._evidence, {}
 
     def _report_step(self, lesson: Lesson, row: dict[str, float]) -> None:
         ledger = self._ledger.counts()

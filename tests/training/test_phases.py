@@ -104,6 +104,8 @@ def state(checkpoint: Path) -> str:
 
 
 RUNS = {
+    "forks": ("credit.rule=vine", "credit.forks.budget=8"),
+    "stand-in": ("credit.rule=counterfactual", "credit.agent=echo", "credit.forks.budget=4"),
     "baselines": ("credit.rule=rae",),
     "critic": ("credit.rule=turnppo", "credit.critic.privileged=true"),
     "token critic": ("credit.rule=bilevel", "credit.scale=turn", "optimiser.epochs=2", "loss.kind=ppo"),
@@ -125,13 +127,21 @@ def test_a_run_that_was_cut_equals_one_that_was_not(name: str, tmp_path: Path) -
     if "critic" in name:
         assert "trainer/critic.safetensors" in books(cut)["files"]
         assert all("critic/loss" in row for row in straight.metrics() if "reward/mean" in row)
+    if name in ("forks", "stand-in"):
+        forked = [
+            fork for batch in straight.batches() if batch.startswith("fork-") for fork in straight.episodes(batch)
+        ]
+        assert all(fork.seats["pupil"].spec.agent == "echo" for fork in forked) == (name == "stand-in")
+        played = [row["forks/played"] for row in straight.metrics() if "forks/played" in row]
+        assert len(played) == 4
+        assert sum(played) == len(forked) > 0
     if name == "hybrid":
         rows = [row for row in straight.metrics() if "reward/mean" in row]
         assert ["pairs/margin" in row for row in rows] == [False, True, True, False]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ["turnppo", "userrl", "raft"])
+@pytest.mark.parametrize("rule", ["turnppo", "userrl", "raft", "vine"])
 def test_every_other_rule_learns_the_echo_task_too(rule: str, tmp_path: Path) -> None:
     loss = "reinforce" if rule == "raft" else "grpo"
     settings = (f"credit.rule={rule}", f"loss.kind={loss}", "rollout.deals=8", "evaluation.deals=32")

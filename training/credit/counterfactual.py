@@ -19,6 +19,10 @@ class CounterfactualOptions(ForkCreditOptions):
     agent: str
     """Who takes the seat over: an agent by name or `package.module:Factory`."""
 
+    @property
+    def stand_in(self) -> str:
+        return self.agent
+
 
 def counterfactual(group: Group, options: CounterfactualOptions, evidence: Evidence) -> GroupCredit:
     """The rise of what the baseline agent would still get, over each stretch of turns."""

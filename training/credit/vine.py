@@ -24,6 +24,11 @@ class ForkCreditOptions(CreditOptions):
     compares: ClassVar[bool] = False
     forks: ForkOptions = ForkOptions()
 
+    @property
+    def stand_in(self) -> str:
+        """Who takes the seat over in continuations; empty: who sits there."""
+        return ""
+
 
 class VineOptions(ForkCreditOptions):
     compares: ClassVar[bool] = True

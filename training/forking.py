@@ -37,9 +37,18 @@ class Forks:
 
 
 async def play_on(
-    arena: SimulatorArena, groups: Sequence[Group], options: ForkCreditOptions, *, prefix: str, concurrency: int
+    arena: SimulatorArena,
+    groups: Sequence[Group],
+    options: ForkCreditOptions,
+    *,
+    scenario: str,
+    prefix: str,
+    concurrency: int,
 ) -> Forks:
-    """Two rounds: a few continuations of every state asked for, then the budget where they differ."""
+    """Two rounds: a few continuations of every state asked for, then the budget where they differ.
+
+    `scenario` is the name by which the episodes' rules are found.
+    """
     parents = {episode.id: episode for group in groups for episode in group.members}
     room = asyncio.Semaphore(max(1, concurrency // 2))
     values: dict[State, list[float]] = defaultdict(list)
@@ -50,7 +59,7 @@ async def play_on(
         taken_over = {seat: options.stand_in} if options.stand_in else {}
         before = parent.turns_of(seat)[turn].index - 1
         async with room:
-            forks = arena.fork(parent, before, seats=taken_over, members=members, prefix=name)
+            forks = arena.fork(parent, before, scenario=scenario, seats=taken_over, members=members, prefix=name)
             return sorted([fork async for fork in forks], key=lambda fork: fork.id)
 
     wanted = pilots(groups, options.forks, opening=bool(options.stand_in))

@@ -213,9 +213,14 @@ class Run:
             values = await self._trainer.values(drafts, hints)
             return replace(self._evidence, values=by_turn(drafts, values)), {}
         if isinstance(credit, ForkCreditOptions):
-            width = self._recipe.rollout.concurrency
-            prefix = f"fork-{self._step}"
-            forks = await play_on(self._arena, lesson.kept(), credit, prefix=prefix, concurrency=width)
+            forks = await play_on(
+                self._arena,
+                lesson.kept(),
+                credit,
+                scenario=self._recipe.scenario.name,
+                prefix=f"fork-{self._step}",
+                concurrency=self._recipe.rollout.concurrency,
+            )
             self._folder.write_episodes(f"fork-{self._step + 1:06d}", forks.episodes)
             return replace(self._evidence, continuations=forks.continuations()), forks.metrics()
         return self._evidence, {}

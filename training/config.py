@@ -313,10 +313,13 @@ class Recipe(Frozen):
         return phase.loss if phase else self.loss
 
     @property
+    def _rules(self) -> list[CreditOptions]:
+        return [self.credit, *(phase.credit for phase in self.phases)]
+
+    @property
     def critic(self) -> CriticOptions | None:
         """The critic's settings, if some credit rule of the run has one."""
-        rules = [self.credit, *(phase.credit for phase in self.phases)]
-        found = [rule.critic for rule in rules if isinstance(rule, CriticCreditOptions)]
+        found = [rule.critic for rule in self._rules if isinstance(rule, CriticCreditOptions)]
         return found[0] if found else None
 
     @field_validator("alarms")
@@ -335,6 +338,8 @@ class Recipe(Frozen):
     @model_validator(mode="after")
     def _agree(self) -> "Recipe":
         _fitting(self)
+        if len({rule.critic for rule in self._rules if isinstance(rule, CriticCreditOptions)}) > 1:
+            raise ValueError("phases and credit ask for critics with other settings: a run has one critic")
         if (total := sum(phase.steps for phase in self.phases)) > self.steps:
             raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
         if "template" in self.alarms and not self.monitors.mutual_every:
@@ -344,7 +349,10 @@ class Recipe(Frozen):
                 "bus holds a password, which run.json would keep: "
                 "set SIMARENA_REDIS_URL to that URL and bus to 'auto'"
             )
-        if not self.credit.compares and self.filters.zero_variance != FilterOptions().zero_variance:
+        if (
+            not any(rule.compares for rule in self._rules)
+            and self.filters.zero_variance != FilterOptions().zero_variance
+        ):
             raise ValueError(
                 f"filters.zero_variance is not used by credit.rule {self.credit.rule!r}, which compares nobody "
                 "within a group: remove it"

@@ -50,6 +50,17 @@ def test_phases_come_first_and_the_recipes_own_credit_and_loss_hold_afterwards()
         ),
         ({"phases": [{"steps": 1, "credit": {"rule": "raft", "tops": 2}}]}, "did you mean 'credit.top'"),
         ({"phases": [{"steps": 0}]}, "'steps' = 0"),
+        (
+            {"phases": [{"steps": 1, "credit": {"rule": "pairs", "scale": "turn"}, "loss": {"kind": "dpo"}}]},
+            "credit.scale is not used",
+        ),
+        (
+            {
+                "phases": [{"steps": 1, "credit": {"rule": "bilevel"}}],
+                "credit": {"rule": "turnppo", "critic": {"lr": 1}},
+            },
+            "a run has one critic",
+        ),
     ],
 )
 def test_mistakes_in_phases_are_one_clear_line(change: dict[str, Any], message: str) -> None:

@@ -29,7 +29,10 @@ class BilevelOptions(CriticCreditOptions):
 
 
 def bilevel(group: Group, options: BilevelOptions, evidence: Evidence) -> GroupCredit:
-    """One advantage per token; the turn's own is that of its last token."""
+    """GAE over turns, then over the tokens of each.
+
+    A turn's own advantage is that of its last token.
+    """
     credits = []
     for episode in group.members:
         values = evidence.values[episode.id, group.seat]

@@ -25,7 +25,7 @@ class CounterfactualOptions(ForkCreditOptions):
 
 
 def counterfactual(group: Group, options: CounterfactualOptions, evidence: Evidence) -> GroupCredit:
-    """The rise of what the baseline agent would still get, over each stretch of turns."""
+    """What each turn was worth against a baseline agent."""
     credits = []
     for episode in group.members:
         rewards, played = (

@@ -26,7 +26,10 @@ class GiGPOOptions(GroupCreditOptions):
 
 
 def gigpo(group: Group, options: GiGPOOptions, _: Evidence = NOTHING) -> GroupCredit:
-    """Episode plus step advantage of each turn. Raises UsageError if the scenario names no states."""
+    """Episode plus step advantage of each turn.
+
+    Raises UsageError if the scenario names no states.
+    """
     seat = group.seat
     states: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for member, episode in enumerate(group.members):

@@ -7,7 +7,7 @@ multi-turn DPO, SWEET-RL arXiv 2503.15478).
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from simarena.training.credit.evidence import NOTHING, Evidence
 from simarena.training.credit.statistics import CreditOptions
@@ -23,9 +23,15 @@ class PairsOptions(CreditOptions):
     margin: float = Field(default=1e-6, ge=0)
     """Least difference in return."""
 
+    @model_validator(mode="after")
+    def _agree(self) -> "PairsOptions":
+        if self.scale != "none":
+            raise ValueError("credit.scale is not used by credit.rule 'pairs': a preference has no size")
+        return self
+
 
 def pairs(group: Group, options: PairsOptions, _: Evidence = NOTHING) -> GroupCredit:
-    """+1 on the turns of chosen members, −1 on those of rejected ones."""
+    """+1 for chosen members, −1 for rejected ones."""
     values = [episode.returns(group.seat) for episode in group.members]
     order = sorted(range(len(values)), key=lambda m: (-values[m], group.members[m].id))
     sides: dict[int, tuple[float, int]] = {}

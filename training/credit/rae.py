@@ -27,7 +27,7 @@ class RAEOptions(CreditOptions):
 
 
 def rae(group: Group, options: RAEOptions, evidence: Evidence) -> GroupCredit:
-    """Each return minus its role's running mean, which moves on afterwards."""
+    """Each return minus the running mean of its role."""
     key = f"{group.key.policy}/{group.key.scenario}/{'*' if options.pooled else group.seat}"
     credits = []
     for episode in group.members:

@@ -22,7 +22,7 @@ class RAFTOptions(CreditOptions):
 
 
 def raft(group: Group, options: RAFTOptions, _: Evidence = NOTHING) -> GroupCredit:
-    """1 for the best members' turns; the others are not trained on."""
+    """1 for the best members; the rest is left out."""
     seat = group.seat
     credits = compared([episode.returns(seat) for episode in group.members], "centre", group.key.text)
     ranked = sorted((credit.parts["return"] for credit in credits), reverse=True)

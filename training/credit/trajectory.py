@@ -18,7 +18,7 @@ class TrajectoryOptions(GroupCreditOptions):
 
 
 def trajectory(group: Group, options: TrajectoryOptions, _: Evidence = NOTHING) -> GroupCredit:
-    """The centred return of the seat, repeated for each of its turns."""
+    """The seat's centred return, the same for all its turns."""
     seat = group.seat
     credits = compared([e.returns(seat) for e in group.members], options.normalise, group.key.text)
     return tuple(

@@ -33,7 +33,7 @@ class TurnPPOOptions(CriticCreditOptions):
 
 
 def turnppo(group: Group, options: TurnPPOOptions, evidence: Evidence) -> GroupCredit:
-    """The GAE of each turn, with the λ-return as the critic's target."""
+    """The GAE of each turn, from a critic of turns."""
     credits = []
     for episode in group.members:
         values = [turn[0] for turn in evidence.values[episode.id, group.seat]]

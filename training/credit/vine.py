@@ -36,7 +36,7 @@ class VineOptions(ForkCreditOptions):
 
 
 def vine(group: Group, options: VineOptions, evidence: Evidence) -> GroupCredit:
-    """The rise in value over each turn, or over the stretch of turns it is in."""
+    """The rise in played-out value over each turn."""
     returns = [episode.returns(group.seat) for episode in group.members]
     credits = []
     for episode in group.members:

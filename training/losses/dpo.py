@@ -32,7 +32,10 @@ class DPOOptions(LossOptions):
 
 
 def dpo(tokens: PolicyTokens, options: DPOOptions) -> "tuple[Tensor, dict[str, Tensor]]":
-    """The mean over the step's pairs; pairs are never cut by micro-batches."""
+    """Log loss of preferring the chosen side of each pair.
+
+    The mean over the step's pairs, which micro-batches never cut.
+    """
     from torch.nn.functional import logsigmoid
 
     assert tokens.reference is not None

@@ -91,6 +91,24 @@ def test_returns_worked() -> None:
     assert flat(returns(three, ReturnsOptions(gamma=0.5))) == pytest.approx([-0.5, 0, 0, -1.5, 0, 2])
 
 
+def test_agent_and_turn_credit_is_returns_without_a_future() -> None:
+    """AT-GRPO's reward of a turn: what the team earned in it plus the agent's own, against the group at that turn."""
+    both = {name: Seat(spec=AgentSpec.of_policy("assistant")) for name in (SEAT, "user")}
+
+    def play(member: int, own: list[float], theirs: list[float]) -> Episode:
+        plain = episode(own, member=member, seats=both)
+        more = [
+            r.model_copy(update={"seat": "user", "value": v}) for r, v in zip(plain.rewards, theirs, strict=True)
+        ]
+        return plain.model_copy(update={"rewards": (*plain.rewards, *more)})
+
+    two = form([play(0, [1.0, 0.0], [0.0, 2.0]), play(1, [0.0, 0.0], [4.0, 0.0])], SEAT)
+    options = ReturnsOptions(gamma=0.0, rewards=RewardWeights(own=1.0, team=0.5))
+    # own + ½ (own + theirs): 1 + ½, 0 + 1 and 0 + 2, 0: means 1¾ and ½
+    (credit,) = assign([two], options, random.Random(0))
+    assert numbers(credit) == ((1.5 - 1.75, 0.5), (2.0 - 1.75, -0.5))
+
+
 def test_returns_judge_a_turn_by_what_came_after_it() -> None:
     """Same total, earned late or early: only turns before the difference can tell, and only at their position."""
     late, early = numbers(returns(group([0.0, 1.0], [1.0, 0.0]), ReturnsOptions()))

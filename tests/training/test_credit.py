@@ -92,7 +92,7 @@ def test_returns_worked() -> None:
 
 
 def test_agent_and_turn_credit_is_returns_without_a_future() -> None:
-    """AT-GRPO's reward of a turn: what the team earned in it plus the agent's own, against the group at that turn."""
+    """AT-GRPO: what the team earned in a turn plus the agent's own, against the group at that turn."""
     both = {name: Seat(spec=AgentSpec.of_policy("assistant")) for name in (SEAT, "user")}
 
     def play(member: int, own: list[float], theirs: list[float]) -> Episode:

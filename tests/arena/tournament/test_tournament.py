@@ -149,6 +149,15 @@ def test_a_budget_of_minutes_stops_it() -> None:
     assert (results, game.stopped) == ([], "budget of 1e-09 minutes")
 
 
+def test_a_budget_of_tokens_counts_those_of_earlier_sessions() -> None:
+    _, _, written = play(script())
+    spent = [result.model_copy(update={"tokens": 5}) for result in written[:4]]
+    results, game, fresh = play(script(budget={"tokens": 20}), spent)
+    assert (len(results), fresh, game.stopped) == (4, [], "budget of 20 tokens")
+    results, game, _ = play(script(budget={"tokens": 21}), spent)
+    assert (len(results), game.stopped) == (24, "")
+
+
 def test_it_stops_when_the_question_is_decided() -> None:
     results, game, _ = play(script(), decided=lambda results: len(results) >= 12)
     assert (len(results), game.stopped) == (12, "decided after round 2")

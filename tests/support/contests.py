@@ -58,6 +58,20 @@ def round_robin(
     return results
 
 
+def swiss(strengths: Sequence[float], chance: np.random.Generator, rounds: int) -> list[Result]:
+    """Mirrored pairs of neighbours by points so far, ties in points broken by lot; rematches may happen."""
+    points, results = np.zeros(len(strengths)), []
+    for r in range(rounds):
+        order = sorted(range(len(strengths)), key=lambda i: (-points[i], chance.random()))
+        for i, j in zip(order[::2], order[1::2], strict=True):
+            for mirror, (a, b) in enumerate(((i, j), (j, i))):
+                score = _played(strengths[a] + 0.4, strengths[b], -0.5, chance.random())
+                results.append(result(name(a), name(b), score, f"{r}/{i}-{j}", mirror))
+                points[a] += score
+                points[b] += 1 - score
+    return results
+
+
 def _played(first: float, second: float, tie: float, drawn: float) -> float:
     weights = np.exp([first, (first + second) / 2 + tie, second])
     won, tied, _ = np.cumsum(weights / weights.sum())

@@ -13,7 +13,7 @@ from scipy.sparse import csgraph, csr_array
 
 from simarena.arena.tournament.ratings.choices import Choices, Floats, choices
 from simarena.arena.tournament.ratings.estimates import Effect, Estimate, effect
-from simarena.arena.tournament.ratings.plackett_luce import PRIOR, fit
+from simarena.arena.tournament.ratings.plackett_luce import fit
 from simarena.arena.tournament.results import Result
 
 POINTS = 400 / np.log(10)
@@ -38,7 +38,7 @@ class Strengths:
     tie: float
     """Log of Davidson's tie parameter: a tie of equals is exp(tie) times as likely as a win; −inf without ties."""
     islands: tuple[tuple[str, ...], ...]
-    """Entrants linked by matches, largest group first; between two groups only the prior speaks."""
+    """Entrants linked by matches, largest group first; nothing compares two groups."""
 
 
 def strengths(
@@ -48,14 +48,13 @@ def strengths(
     covariates: Sequence[str] = (),
     intervals: Intervals | None = None,
     seed: int = 0,
-    prior: float = PRIOR,
 ) -> Strengths:
     """Fit and errors; `bootstrap` refits 400 times, `sandwich` takes one linear step (milliseconds).
 
     By default the bootstrap for up to 200 entrants, where it takes seconds.
     """
     design = choices(results, entrants, covariates)
-    fitted = fit(design, prior)
+    fitted = fit(design)
     intervals = intervals or ("bootstrap" if len(design.parameters.entrants) <= _MANY else "sandwich")
     if intervals == "bootstrap":
         drawn = fitted.bootstrap(_REPLICATES, seed)

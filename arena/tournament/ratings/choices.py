@@ -76,6 +76,11 @@ class Choices:
         return int(self.cluster.max(initial=-1)) + 1
 
     @cached_property
+    def by_parameter(self) -> sparse.csr_array:
+        """[parameters, A]: the features transposed."""
+        return self.features.T.tocsr()
+
+    @cached_property
     def owner(self) -> Ints:
         """[A]: the choice each alternative belongs to."""
         sizes = np.diff(np.append(self.starts, self.features.shape[0]))

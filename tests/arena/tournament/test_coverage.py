@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contests import name, one_sided, result, round_robin
+from contests import name, one_sided, result, round_robin, swiss
 
 from simarena.arena.tournament.ratings.bradley_terry import POINTS, strengths
 from simarena.arena.tournament.ratings.choices import choices
@@ -19,13 +19,16 @@ def inside(estimate: Estimate, truth: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("luck", [0.0, 0.6], ids=["free matches", "lucky deals"])
-@pytest.mark.parametrize("rounds", [1, 3], ids=["7 pairs each", "21 pairs each"])
+@pytest.mark.parametrize(
+    ("luck", "rounds"),
+    [(0.0, 1), (0.6, 1), (0.6, 3)],
+    ids=["free matches, 7 pairs each", "lucky deals, 7 pairs each", "lucky deals, 21 pairs each"],
+)
 def test_sandwich_intervals_of_ratings_seats_and_gaps(luck: float, rounds: int) -> None:
-    """8 entrants of strengths drawn anew each time: 150 tournaments, 1,200 intervals of ratings."""
+    """8 entrants of strengths drawn anew each time: 80 tournaments, 640 intervals of ratings."""
     chance = np.random.default_rng(10)
     ratings, seats, gaps = [], [], []
-    for seed in range(150):
+    for seed in range(80):
         true = chance.normal(size=8)
         true -= true.mean()
         found = strengths(
@@ -36,23 +39,36 @@ def test_sandwich_intervals_of_ratings_seats_and_gaps(luck: float, rounds: int) 
         gap = found.estimate.gap(name(0), name(1))
         gaps.append(gap.low <= POINTS * (true[0] - true[1]) <= gap.high)
     assert 0.92 <= np.mean(ratings) <= 0.98
-    assert 0.90 <= np.mean(seats) <= 1.0  # 150 intervals: the band is that of their luck
+    assert 0.90 <= np.mean(seats) <= 1.0  # 80 intervals: the band is that of their luck
     assert 0.90 <= np.mean(gaps) <= 1.0
 
 
 @pytest.mark.slow
+def test_intervals_where_results_choose_who_meets_next() -> None:
+    """Swiss, 24 entrants, 6 rounds of pairs: the hard case, a little short of 95 (a fixed wide prior: 82)."""
+    chance = np.random.default_rng(17)
+    covered = []
+    for seed in range(20):
+        true = chance.normal(size=24)
+        true -= true.mean()
+        results = swiss(true, chance, rounds=6)
+        covered.append(inside(strengths(results, intervals="sandwich", seed=seed).estimate, 1500 + POINTS * true))
+    assert 0.90 <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.slow
 def test_bootstrap_intervals() -> None:
-    """6 entrants, 10 pairs each, lucky deals: 40 tournaments of 60 replicates, 240 intervals."""
+    """6 entrants, 10 pairs each, lucky deals: 30 tournaments of 100 replicates, 180 intervals."""
     chance = np.random.default_rng(11)
     covered = []
-    for seed in range(40):
+    for seed in range(30):
         true = chance.normal(size=6)
         true -= true.mean()
         design = choices(round_robin(true, chance, rounds=2, seat=SEAT))
-        drawn = fit(design).bootstrap(60, seed)[:, :6]
+        drawn = fit(design).bootstrap(100, seed)[:, :6]
         centred = drawn - drawn.mean(axis=1, keepdims=True)
         covered.append(inside(Estimate(design.parameters.entrants, true, centred), true))
-    assert 0.92 <= np.mean(covered) <= 0.98
+    assert 0.91 <= np.mean(covered) <= 0.99  # 180 intervals know their share to ± 3 points
 
 
 def test_ignoring_pairs_would_not_cover() -> None:
@@ -74,16 +90,16 @@ def test_ignoring_pairs_would_not_cover() -> None:
 
 @pytest.mark.slow
 def test_rank_intervals_of_equals_hold_all_at_once() -> None:
-    """Among 8 equals any claim is false; at least one is made in 5 % of tournaments, not in 5 % of pairs."""
+    """Among 8 equals any claim is false; one or more are made in at most 5 % of tournaments, not of pairs."""
     chance = np.random.default_rng(13)
     quiet = [
         all(
             ranks == (1, 8)
             for ranks in strengths(round_robin([0.0] * 8, chance, rounds=2), intervals="sandwich").estimate.ranks()
         )
-        for _ in range(150)
+        for _ in range(60)
     ]
-    assert 0.92 <= np.mean(quiet) <= 0.98
+    assert np.mean(quiet) >= 0.92
 
 
 @pytest.mark.slow
@@ -92,7 +108,7 @@ def test_rank_intervals_of_unequals_hold_and_say_something() -> None:
     chance = np.random.default_rng(14)
     true = np.linspace(1.5, -1.5, 8)
     held, widths = [], []
-    for _ in range(60):
+    for _ in range(40):
         ranks = strengths(round_robin(true, chance, rounds=3), intervals="sandwich").estimate.ranks()
         held.append(all(low <= k + 1 <= high for k, (low, high) in enumerate(ranks)))
         widths.append(np.mean([high - low + 1 for low, high in ranks]))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from simarena.tui.bench import bus
+from simarena.tui.bench import bus, watch
 from simarena.tui.bench.figure import Figure
 
 
@@ -27,6 +27,26 @@ async def test_turns_are_also_measured_over_ray() -> None:
     assert names == ["messages_memory", "messages_redis", "turns_ray"]
 
 
+@pytest.mark.slow
+async def test_watching_is_measured_with_a_writer_a_screen_and_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "ROUNDS", 1)
+    found = [figure async for figure in watch.measure(rate=100, seconds=6, conversations=20, played=4)]
+    figures = {figure.name: figure.value for figure in found}
+    assert list(figures) == [
+        "ingest",
+        "key_p95_ms",
+        "dropped",
+        "viewer_cpu",
+        "peak_mb",
+        "run_slowdown",
+        "run_slowdown_stalled",
+    ]
+    assert 0 < figures["ingest"] <= 110
+    assert figures["dropped"] == 0
+    assert figures["key_p95_ms"] > 0
+    assert figures["run_slowdown"] < 100
+
+
 def test_a_figure_is_one_json_object() -> None:
     figure = Figure("turns_ray", 1234.5, "turns/s", "target 1000")
     assert figure.row() == {"name": "turns_ray", "value": 1234.5, "unit": "turns/s", "against": "target 1000"}
@@ -37,14 +57,14 @@ def test_a_figure_is_one_json_object() -> None:
 def test_a_stopwatch_counts_overlapping_calls_once() -> None:
     from simarena.tui.bench.timed import Stopwatch
 
-    watch = Stopwatch()
-    with watch:
-        with watch:
+    clock = Stopwatch()
+    with clock:
+        with clock:
             time.sleep(0.02)
-        inner = watch.seconds
+        inner = clock.seconds
         time.sleep(0.02)
-    total = watch.seconds
+    total = clock.seconds
     time.sleep(0.02)
     assert 0.02 <= inner < total
     assert total >= 0.04
-    assert watch.seconds == total
+    assert clock.seconds == total

@@ -40,6 +40,22 @@ def rollout(
     run(_print(measure(model, steps, tell), json))
 
 
+@app.command()
+def watch(
+    rate: Annotated[int, typer.Option(min=1, help="Messages a second that are written.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=1, help="How long.")] = 60.0,
+    conversations: Annotated[int, typer.Option(min=1, help="Conversations that go on at once.")] = 500,
+    json: Json = False,
+) -> None:
+    """What a viewer takes in, how soon it answers a key meanwhile, and what the run loses by being watched.
+
+    Example: simarena bench watch --seconds 10
+    """
+    from simarena.tui.bench.watch import measure
+
+    run(_print(measure(rate, seconds, conversations), json))
+
+
 async def _print(figures: AsyncIterator[Figure], json: bool) -> None:
     async for figure in figures:
         emit(figure.row()) if json else show(Text(str(figure)))

@@ -140,6 +140,17 @@ def test_plain_follows_a_run_to_its_end(cli, tmp_path: Path) -> None:
     assert done.err.splitlines()[-1] == "3 conversations, 3 moves"
 
 
+def test_a_run_that_dies_is_exit_code_1(cli) -> None:
+    folder = RunFolder.create(Path("runs/first"))
+    folder.describe({"name": "first", "recipe": {"steps": 3}})
+    killer = threading.Timer(0.7, folder.close)
+    killer.start()
+    done = cli("watch", "--display", "plain")
+    killer.join()
+    assert done.code == 1
+    assert "the run is gone: runs/first" in done.err
+
+
 def test_json_lines_have_types_and_a_last_status(cli) -> None:
     folder = RunFolder.create(Path("runs/first"))
     folder.describe({"name": "first"})

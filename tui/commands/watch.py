@@ -34,7 +34,8 @@ def watch(
     keys: Annotated[str, typer.Option(help="Keys to press before --picture, such as '2' or 'enter j w'.")] = "",
     size: Annotated[str, typer.Option(metavar="COLUMNSxLINES", help="Size of the --picture.")] = "132x38",
 ) -> None:
-    """Watch conversations and training, live or recorded. Follows until the run ends.
+    """Watch conversations and training, live or recorded. Follows until the run ends; a run that
+    dies under the headless displays is exit code 1.
 
     A recorded run needs no server. URL#RUN names one of several runs on a server.
 
@@ -93,6 +94,6 @@ async def _watch(where: str, display: str, query: Query) -> int:
             from simarena.tui.displays.plain import plain
 
             await plain(source, query)
+        return int(source.status().connection == "lost")
     finally:
         await source.close()
-    return 0

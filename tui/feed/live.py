@@ -25,7 +25,7 @@ from simarena.arena.text import one_line
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Opened
 from simarena.tui.feed.overheard import Overheard
-from simarena.tui.feed.recorded import Recorded
+from simarena.tui.feed.recorded import LOST, Recorded
 from simarena.tui.feed.rows import row_of, short
 from simarena.tui.feed.status import Connection, Status
 from simarena.tui.feed.training_book import TrainingBook
@@ -202,9 +202,10 @@ class Live:
                 await self._settle_doubts()
             except BusError as error:
                 self._away(error)
-                finished = self._recorded is not None and not self._recorded.live
-                if finished or time.monotonic() - since > GONE:
-                    self._over("ended" if finished else "lost")
+                if self._recorded is not None and not self._recorded.live:
+                    self._over(self._recorded.status().connection)
+                elif time.monotonic() - since > GONE:
+                    self._over("lost")
                 continue
             since = time.monotonic()
             if sign is None or sign == CLOSED:
@@ -221,8 +222,7 @@ class Live:
         if self._recorded is not None:
             self._recorded.look_again()
         self._connection = how
-        why = "its process is gone without a word: `simarena train --resume` may go on" if how == "lost" else ""
-        self._detail = why
+        self._detail = LOST if how == "lost" else ""
         for row in [row for row in self.conversations if row.state == "running"]:
             self.conversations.lose(row.key)
 

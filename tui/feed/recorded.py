@@ -30,6 +30,7 @@ PATIENCE = 0.7
 """Seconds that opening may take before what is left is read in the background."""
 PERIOD = 0.5
 """Seconds between looks at a folder that is being written."""
+LOST = "its process is gone without a word; if it trained, `simarena train --resume --out RUN` goes on"
 KEPT_ACCOUNTS = 4
 """Batches whose credit is kept in memory."""
 
@@ -95,14 +96,20 @@ class Recorded:
 
     def _detail(self) -> str:
         late = f"reading {len(self._late)} more batches" if self._late else ""
-        return self._trouble or next(iter(self._unread.values()), "") or late or self._note
+        gone = LOST if self._connection() == "lost" else ""
+        return self._trouble or next(iter(self._unread.values()), "") or gone or late or self._note
 
     def _connection(self) -> Connection:
         if self._late:
             return "opening"
         if self._going_on:
             return "following"
-        return "ended" if self._was_followed else "recorded"
+        if not self._was_followed:
+            return "recorded"
+        facts = self.training.facts
+        return (
+            "lost" if "recipe" in facts and "after" not in facts else "ended"
+        )  # its last act is to say how it went
 
     def note(self, text: str) -> None:
         """Something that a person who looks at the status should know."""

@@ -148,6 +148,7 @@ async def test_a_run_that_goes_on_is_followed_to_its_end(folder: RunFolder) -> N
     folder.rewind(1)
     await _until(lambda: source.training.series("a") == [(1, 1.0)])
     folder.write_episodes("eval-000001", [told(0, deal=9, step=2)])
+    folder.describe(FACTS | {"after": {"success": 1.0}})
     folder.close()
     await _until(lambda: not source.live)
     assert source.status().connection == "ended"
@@ -159,6 +160,16 @@ async def _until(holds) -> None:  # type: ignore[no-untyped-def]
     async with asyncio.timeout(10):
         while not holds():
             await asyncio.sleep(0.02)
+
+
+async def test_a_training_run_that_went_without_a_word_is_lost(folder: RunFolder) -> None:
+    source = Recorded(RunFolder.open(folder.path))
+    await source.start()
+    folder.close()
+    await _until(lambda: not source.live)
+    assert source.status().connection == "lost"
+    assert "simarena train --resume" in source.status().detail
+    await source.close()
 
 
 async def test_a_batch_that_was_replaced_is_read_again(folder: RunFolder) -> None:

@@ -27,7 +27,21 @@ class _Sample:
     sums: Floats
     counts: Floats
     weights: Floats
-    """[B, rows], of mean 1."""
+    """[B, rows]: weights of mean 1, or multipliers of mean 0 and variance 1 if `given`."""
+    given: bool = False
+    """Whether they are games against one opponent, so that only chance tells them apart."""
+
+    def errors(self) -> Floats:
+        """[B] errors of the mean of the rows. If `given`, their variance is s²/n, even of two rows."""
+        mean, count = self.sums.sum() / self.counts.sum(), len(self.sums)
+        if not self.given:
+            return np.asarray((self.weights @ self.sums) / (self.weights @ self.counts) - mean)
+        return np.asarray(self.weights @ (self.sums / self.counts - mean) / np.sqrt(count * (count - 1)))
+
+    @property
+    def reach(self) -> float:
+        """How far a row lies from the mean of all, at most."""
+        return float(np.max(np.abs(self.sums / self.counts - self.sums.sum() / self.counts.sum())))
 
 
 def mean_scores(results: Sequence[Result], *, entrants: Iterable[str] = (), seed: int = 0) -> Estimate:
@@ -42,49 +56,60 @@ def mean_scores(results: Sequence[Result], *, entrants: Iterable[str] = (), seed
     field = {pair: frozenset(cluster) for pair, cluster in sorted(clusters.items()) if pair not in alone}
     met = {entrants: sum(other == entrants for other in field.values()) for entrants in set(field.values())}
     chance = np.random.default_rng(seed)
-    weights = {pair: _weights(chance, met.get(field.get(pair, frozenset()), 1)) for pair in sorted(clusters)}
-    values, draws = np.full(len(names), 0.5), np.empty((_REPLICATES, len(names)))
-    for place, name in enumerate(names):
+    weights = {pair: _weights(chance, met.get(field.get(pair, frozenset()), 1) > 1) for pair in sorted(clusters)}
+    samples: dict[str, list[_Sample]] = {}
+    for name in names:
         strata: dict[frozenset[str], list[str]] = {}
         for pair in weights:
             if name in clusters[pair]:
                 company = field.get(pair, frozenset())
                 strata.setdefault(company if met.get(company, 1) > 1 else frozenset(), []).append(pair)
-        samples = [
-            _sample([clusters[pair][name] for pair in pairs], [weights[p] for p in pairs])
-            for pairs in strata.values()
+        samples[name] = [
+            _sample([clusters[pair][name] for pair in pairs], [weights[p] for p in pairs], given=bool(company))
+            for company, pairs in strata.items()
         ]
-        if samples:
-            values[place] = sum(s.sums.sum() for s in samples) / sum(s.counts.sum() for s in samples)
-        draws[:, place] = _draws(samples, chance)
-    return Estimate(names, values, draws)
+    reach = max((s.reach for of_one in samples.values() for s in of_one if s.given), default=0.0)
+    values = [_mean(of_one) for of_one in samples.values()]
+    draws = [_draws(of_one, chance, reach) for of_one in samples.values()]
+    return Estimate(names, np.array(values), np.stack(draws, axis=1) if draws else np.empty((_REPLICATES, 0)))
 
 
-def _weights(chance: np.random.Generator, alike: int) -> Floats:
-    """[B] weights of one cluster among `alike` of the same entrants.
-
-    Exponential for one of many. Few repetitions would understate their own variance, by (n − 1) / (n + 1): gamma
-    weights of shape (n − 2) / n give it in full.
-    """
-    shape = max(alike - 2, 1) / alike if alike > 1 else 1.0
-    return chance.gamma(shape, size=_REPLICATES) / shape
+def _mean(samples: Sequence[_Sample]) -> float:
+    return sum(s.sums.sum() for s in samples) / sum(s.counts.sum() for s in samples) if samples else 0.5
 
 
-def _sample(outcomes: Sequence[Sequence[float]], weights: Sequence[Floats]) -> _Sample:
+def _weights(chance: np.random.Generator, given: bool) -> Floats:
+    """[B] of one cluster: exponential weights, or for a given opponent normal multipliers of its deviation."""
+    return chance.normal(size=_REPLICATES) if given else chance.exponential(size=_REPLICATES)
+
+
+def _sample(outcomes: Sequence[Sequence[float]], weights: Sequence[Floats], given: bool = False) -> _Sample:
     sums, counts = np.array([sum(values) for values in outcomes]), np.array([len(values) for values in outcomes])
-    return _Sample(sums, counts.astype(np.float64), np.stack(weights, axis=1))
+    return _Sample(sums, counts.astype(np.float64), np.stack(weights, axis=1), given)
 
 
-def _draws(samples: Sequence[_Sample], chance: np.random.Generator) -> Floats:
-    """[B] means: those of the samples, in their given shares, and the prior as one more observation."""
-    prior = chance.gamma(0.5, size=(2, _REPLICATES))
-    weight, total = np.zeros(_REPLICATES), np.zeros(_REPLICATES)
-    share = sum(sample.counts.sum() for sample in samples)
+def _draws(samples: Sequence[_Sample], chance: np.random.Generator, reach: float = 1.0) -> Floats:
+    """[B] means: those of the samples, in their given shares, and the prior as one more observation.
+
+    The prior lies at 0 and 1. Where all opponents are given it lies no farther off than `reach`, the most by which
+    any two games of one meeting differed from their mean: agents that play alike each time leave nothing open.
+    """
+    low_weight, high_weight = chance.gamma(0.5, size=(2, _REPLICATES))
+    weight, error = np.zeros(_REPLICATES), np.zeros(_REPLICATES)
+    total = sum(sample.counts.sum() for sample in samples)
     for sample in samples:
-        mean = (sample.weights @ sample.sums) / np.maximum(sample.weights @ sample.counts, 1e-300)
-        total += mean * sample.counts.sum() / share
-        weight += sample.weights.sum(axis=1)
-    return np.asarray((weight * total + prior[0]) / (weight + prior.sum(axis=0)))
+        error += sample.errors() * sample.counts.sum() / total
+        weight += len(sample.sums) if sample.given else sample.weights.sum(axis=1)
+    if samples and all(sample.given for sample in samples):
+        freedom = sum(len(sample.sums) - 1 for sample in samples)
+        error *= np.sqrt(freedom / chance.chisquare(freedom, size=_REPLICATES))  # Student's t for few games
+    else:
+        reach = 1.0
+    mean = np.clip(_mean(samples) + error, 0.0, 1.0)
+    low, high = np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
+    return np.asarray(
+        (weight * mean + low_weight * low + high_weight * high) / (weight + low_weight + high_weight)
+    )
 
 
 @dataclass(frozen=True)
@@ -135,5 +160,5 @@ def share(outcomes: Sequence[Sequence[float]], seed: int = 0) -> Effect:
     chance = np.random.default_rng(seed)
     if not outcomes:
         return effect(0.5, _draws([], chance))
-    sample = _sample(outcomes, [_weights(chance, 1) for _ in outcomes])
+    sample = _sample(outcomes, [_weights(chance, False) for _ in outcomes])
     return effect(float(sample.sums.sum() / sample.counts.sum()), _draws([sample], chance))

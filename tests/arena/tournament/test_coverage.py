@@ -175,3 +175,13 @@ def test_mean_scores_against_a_given_field(pairs: int) -> None:
     )
     assert 0.92 <= np.mean(covered) <= 0.98
     assert np.mean(widths) < 1.25 * exact
+
+
+def test_games_that_always_end_alike_leave_nothing_open() -> None:
+    """Deterministic agents met twice: more games in this field would tell nothing new; met once, who knows."""
+    scores = {("a", "b"): 0.7, ("b", "c"): 0.6, ("a", "c"): 0.55}
+    twice = [result(*who, score, f"{who}{k}") for who, score in scores.items() for k in range(2)]
+    sure = mean_scores(twice).effect("a")
+    assert (sure.low, sure.high) == pytest.approx((0.625, 0.625))
+    once = mean_scores(twice[::2]).effect("a")
+    assert once.high - once.low > 0.2

@@ -1,5 +1,8 @@
 """What a person reads: standings, ranks and words, by every method."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from contests import name, one_sided, result, round_robin, shuffled
@@ -118,3 +121,11 @@ def test_all_of_twenty_is_not_certain() -> None:
     (row,) = success([one_sided(deal, 0, True) for deal in range(20)])
     assert row.rate.value == row.rate.high == 1.0
     assert row.rate.low == pytest.approx(0.883, abs=0.02)  # the 2.5 % quantile of Beta(20.5, 0.5)
+
+
+def test_the_statistics_load_only_where_they_are_used() -> None:
+    """Neither the arena nor the tournament's values and formats wait for numpy or scipy."""
+    light = "import simarena.arena, simarena.arena.tournament.results, simarena.arena.tournament.formats, sys"
+    code = f"{light}\nprint(*[m for m in ('numpy', 'scipy', 'openskill') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []

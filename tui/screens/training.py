@@ -1,7 +1,7 @@
 """Training: the curves of a run, success by persona, where every episode went, and what needs a look."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Grid, Horizontal, VerticalScroll
 
 from simarena.tui import plots
+from simarena.tui.feed.status import Status
 from simarena.tui.feed.training_book import TrainingBook
 from simarena.tui.screens.room import Room
 from simarena.tui.widgets.blocks import number
@@ -32,13 +33,15 @@ class Training(Room):
         Binding("k,up", "scroll(-3)", "Up", show=False, id="training.up"),
         Binding("g,home", "ends(0)", "Top", show=False, id="training.top"),
         Binding("G,end", "ends(1)", "Bottom", show=False, id="training.bottom"),
+        Binding("right_square_bracket", "learner(1)", "Next learner", id="training.next", key_display="]"),
+        Binding("left_square_bracket", "learner(-1)", "Previous learner", show=False, id="training.previous"),
         Binding("z", "zoom", "Larger curves", id="training.zoom"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: tuple[int, int, int] | None = None
-        self._large = False
+        self._seen: tuple[object, ...] | None = None
+        self._learner = 0
 
     def body(self) -> ComposeResult:
         yield Line(id="training-title", classes="title")
@@ -54,12 +57,14 @@ class Training(Room):
 
     def look(self) -> None:
         book = self.source.training
-        seen = (book.revision, self.size.width, self.size.height)
+        names = plots.learners(book)
+        seen = (book.revision, self._learner, self.size)
         if self.watch_app.held is not None or seen == self._seen:
             return
         self._seen = seen
-        self.query_one("#training-title", Line).left = _title(book)
-        drawn = plots.plots(book)
+        self.query_one("#training-title", Line).left = _title(book, names, self._learner)
+        drawn = plots.plots(book, names[self._learner] if names else "")
+        self.refresh_bindings()
         for curve, plot in zip(self.query(Curve), [*drawn, *[Plot("")] * plots.COUNT], strict=False):
             curve.plot = plot
             curve.display = bool(plot.title)
@@ -67,7 +72,7 @@ class Training(Room):
         self.set_class(not drawn, "-alone")
         panel = self.query_one("#figures", Panel)
         if book.names():
-            panel.fill(lambda width: list(_figures(book, width)))
+            panel.fill(lambda width: list(_figures(book, width, self.source.status())))
         else:
             panel.show(_nothing(self.source.live))
 
@@ -80,11 +85,19 @@ class Training(Room):
             target = self.query_one(pane)
             target.scroll_end(animate=False) if end else target.scroll_home(animate=False)
 
+    def action_learner(self, by: int) -> None:
+        self._learner = (self._learner + by) % len(plots.learners(self.source.training))
+        self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys are shown where they do something."""
+        return len(plots.learners(self.source.training)) > 1 if action == "learner" else True
+
     def action_zoom(self) -> None:
         self.toggle_class("-large")
 
 
-def _title(book: TrainingBook) -> Text:
+def _title(book: TrainingBook, names: Sequence[str], chosen: int) -> Text:
     title = Text(" Training", "strong")
     facts: list[tuple[str, str]] = [
         ("step", f"{book.step:,} of {book.total_steps:,}" if book.total_steps else f"{book.step:,}")
@@ -92,14 +105,17 @@ def _title(book: TrainingBook) -> Text:
     for name, metric in (("success", "outcome/success"), ("held out", "eval/success"), ("reward", "reward/mean")):
         if (value := book.latest(metric)) is not None:
             facts.append((name, f"{value:+.2f}" if name == "reward" else f"{value:.0%}"))
-    if book.learners:
+    if book.learners and not names:
         facts.append(("learns", ", ".join(book.learners)))
     for name, told in facts if book.names() else []:
         title.append(f"   {name} ", "muted").append(told)
+    title.append("   " if names else "")
+    for i, name in enumerate(names):
+        title.append(f" {name} ", "key" if i == chosen else "muted")
     return title
 
 
-def _figures(book: TrainingBook, width: int) -> Iterator[Text]:
+def _figures(book: TrainingBook, width: int, status: Status) -> Iterator[Text]:
     """Success by persona, the ledger, the alarms, the machine."""
     shares = plots.personas(book)
     if shares:
@@ -118,13 +134,16 @@ def _figures(book: TrainingBook, width: int) -> Iterator[Text]:
     if not book.alarms:
         yield Text(" none", "muted")
     yield Text()
+    yield Text(" Load", "strong")
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    yield Text(" This machine", "strong")
     yield Text.assemble(
-        (" load       ", "muted"),
+        (" machine    ", "muted"),
         (f"{load:.1f}", "warn" if load > 2 * cores else "plain"),
         (f" on {cores} cores", "muted"),
     )
+    if not status.over:
+        rate = f"{status.rate:,.0f} messages a second, {status.lag * 1000:,.0f} ms behind"
+        yield Text.assemble((" bus        ", "muted"), rate)
 
 
 def _change(value: float) -> Text:

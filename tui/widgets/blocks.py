@@ -11,6 +11,7 @@ from rich.text import Text
 
 from simarena.arena.messages import WORLD
 from simarena.tui.feed.opened import Line, Opened, Piece, TurnFacts
+from simarena.tui.feed.rows import Row
 from simarena.tui.themes import seat_ink
 
 WHO = 11
@@ -68,6 +69,11 @@ class Layout:
     def words(self) -> int:
         """Columns for what is said."""
         return max(10, self.width - _TURN - 2 - WHO - 1 - self.gutter - 1)
+
+
+def seats_of(row: Row) -> tuple[str, ...]:
+    """Seats in the order of their colours: those that learn first, so that they look the same everywhere."""
+    return tuple(sorted(row.seats, key=lambda seat: seat not in row.learners))
 
 
 def blocks(opened: Opened) -> list[Block]:

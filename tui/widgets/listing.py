@@ -11,7 +11,7 @@ from rich.text import Text
 from simarena.tui.feed.conversations import Order
 from simarena.tui.feed.rows import Row
 from simarena.tui.themes import seat_ink
-from simarena.tui.widgets.blocks import number
+from simarena.tui.widgets.blocks import number, seats_of
 from simarena.tui.widgets.sheet import Sheet
 
 _STATES = {"running": ("●", "key"), "success": ("✓", "good"), "failure": ("✗", "bad"), "lost": ("?", "warn")}
@@ -170,7 +170,7 @@ def middle_cut(text: str, width: int) -> str:
 
 def _last(row: Row, width: int) -> Text:
     """Who spoke in colour, by name where there is room for it, and what was said."""
-    seats = tuple(row.seats)
+    seats = seats_of(row)
     ink = seat_ink(seats.index(row.speaker)) if row.speaker in seats else "muted"
     who = f"{row.speaker} " if width > _NAMED and row.speaker in seats else "› "
     return Text.assemble((who, ink), (row.last, "thought" if row.kind == "thought" else "plain"))

@@ -96,7 +96,7 @@ class Reader(Sheet):
     def plan(self) -> Layout:
         """How the blocks are laid out at the present width."""
         turns = self._opened.turns.values() if self._opened is not None else ()
-        seats = tuple(self._opened.row.seats) if self._opened is not None else ()
+        seats = blocks.seats_of(self._opened.row) if self._opened is not None else ()
         earning = any(facts.reward or facts.advantage is not None for facts in turns)
         return Layout(seats, self.width, earning, any(facts.advantage is not None for facts in turns))
 

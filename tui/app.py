@@ -115,7 +115,10 @@ class WatchApp(App[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys are shown where they do something."""
-        return isinstance(self.screen, Room) and self.screen.HOLDS if action == "hold" else True
+        if action != "hold":
+            return True
+        below = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Room)), None)
+        return below is not None and below.HOLDS  # also while the palette lies over it
 
     def action_help(self) -> None:
         self.push_screen(Help(self.screen.active_bindings.values()))

@@ -35,6 +35,15 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
         await settled(pilot)
 
 
+async def until(pilot: Pilot[Any], words: str) -> None:
+    """Wait for what comes by itself; a busy machine may take its time."""
+    for _ in range(400):
+        if lines_with(pilot, words):
+            return
+        await pilot.pause(0.05)
+    raise AssertionError(f"{words!r} never appeared:\n{text_of(pilot)}")
+
+
 async def typed(pilot: Pilot[Any], text: str) -> None:
     """Type into whatever asks for it."""
     await pilot.press(*("space" if sign == " " else sign for sign in text))

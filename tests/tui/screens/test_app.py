@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from feeds import FakeSource
-from screens import lines_with, press, settled, shown, text_of, typed
+from screens import lines_with, press, settled, shown, text_of, typed, until
 from textual.color import Color
 from textual.theme import Theme
 
@@ -59,9 +59,9 @@ async def test_the_palette_carries_out_what_is_chosen() -> None:
     async with shown(talk()) as pilot:
         await press(pilot, "ctrl+p")
         await typed(pilot, "pause")
-        await press(pilot, "enter")
-        await settled(pilot)
-        assert lines_with(pilot, "‖ paused")
+        await until(pilot, "(app.pause)")
+        await press(pilot, "down", "enter")
+        await until(pilot, "‖ paused")
 
 
 async def test_hints_are_true() -> None:

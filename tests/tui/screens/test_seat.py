@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from feeds import FakeSource
-from screens import lines_with, press, settled, shown, text_of, typed
+from screens import lines_with, press, settled, shown, typed, until
 
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import UsageError
@@ -20,14 +20,6 @@ from simarena.tui.forking import New, converse
 from simarena.tui.screens.seat import SeatRoom
 
 CLERK = "simarena.simulators.scenarios.service_desk.clerk:Clerk"
-
-
-async def until(pilot: Any, words: str) -> None:
-    for _ in range(200):
-        if lines_with(pilot, words):
-            return
-        await pilot.pause(0.05)
-    pytest.fail(f"{words!r} never appeared:\n{text_of(pilot)}")
 
 
 async def say(pilot: Any, words: str) -> None:

@@ -97,11 +97,12 @@ class Conversations:
     def select(
         self, keep: Callable[[Row], bool] | None = None, order: Order = "arrival", descending: bool = False
     ) -> list[Row]:
-        """The rows that `keep` holds for, in this order; equal ones by arrival."""
+        """The rows that `keep` holds for, in this order; equal ones by arrival, in the same direction."""
         rows: Iterable[Row] = self._rows.values() if keep is None else filter(keep, self._rows.values())
         if order == "arrival":
             return list(rows)[::-1] if descending else list(rows)
-        return sorted(rows, key=ORDERS[order], reverse=descending)
+        found = sorted(rows, key=ORDERS[order])
+        return found[::-1] if descending else found
 
     def _forget(self) -> None:
         """Give up the oldest ended conversation, else the oldest."""

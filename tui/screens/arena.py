@@ -61,7 +61,7 @@ class Arena(Replaying):
         super().__init__()
         self._query: Query = Everything()
         self._needle = ""
-        self._order: Order = "arrival"
+        self._order: Order = "started"
         self._descending = True
         self._following = False
         self._seen = -1

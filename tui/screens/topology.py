@@ -68,7 +68,7 @@ class Topology(Room):
             return
         rows = [row]
         if self._many:
-            same = self.source.conversations.select(lambda one: one.scenario == row.scenario, "arrival", True)
+            same = self.source.conversations.select(lambda one: one.scenario == row.scenario, "started", True)
             rows = same[:MANY]
         opened: list[Opened] = []
         for one in rows:

@@ -125,7 +125,7 @@ async def test_search_finds_in_the_list_and_in_the_conversation() -> None:
 
 async def test_sort_and_reverse() -> None:
     async with shown(desk()) as pilot:
-        await press(pilot, "t", *["s"] * 6)
+        await press(pilot, "t", *["s"] * 7)
         ids = [one.id for one in pilot.app.screen.listing.rows]
         assert ids[0] == "train-1/0/1"
         assert lines_with(pilot, "reward↓")

@@ -122,7 +122,7 @@ def columns(rows: Sequence[Row], width: int) -> list[Column]:
         found.append(Column("persona", min(room - 1, _fit((row.persona for row in seen), 8, 12)), "persona"))
         room -= found[-1].width + 1
     found += figures
-    if room >= 10:
+    if room >= 14:
         found.append(Column("last line", room - 1, "updated"))
     return found
 

@@ -64,7 +64,7 @@ async def test_the_turn_panel_uses_a_wide_screen() -> None:
 
 
 async def test_tool_calls_fold_and_open() -> None:
-    async with shown(tooled()) as pilot:
+    async with shown(tooled(), (150, 40)) as pilot:
         assert lines_with(pilot, "@lookup account=cedar → trip to")
         await press(pilot, "enter", "j", "j", "o")
         assert lines_with(pilot, "→ trip to tokyo")

@@ -242,7 +242,7 @@ class Conductor:
                 private.append(_to_self(seat, Text(text=action.thought)))
             if action.memory is not None:
                 private.append(_to_self(seat, ToolResult(name="memory", content=action.memory)))
-        self._tell(stage, tuple(private))
+        self._tell(stage, tuple(private), quietly=True)
         return any(action.record is not None and action.record.finish == "length" for action in actions.values())
 
     async def _apply(self, stage: _Stage, actions: Mapping[str, Action]) -> Step[Any]:
@@ -261,8 +261,9 @@ class Conductor:
             self._tell(stage, step.messages)
         return step
 
-    def _tell(self, stage: _Stage, drafts: tuple[Draft, ...]) -> None:
-        """Stamp drafts, enforce who may hear them, record them and put them on the conversation's stream."""
+    def _tell(self, stage: _Stage, drafts: tuple[Draft, ...], quietly: bool = False) -> None:
+        """Stamp drafts, enforce who may hear them, record them and put them on the conversation's stream; viewers
+        are pointed at the newest, unless `quietly`: then what follows in the same turn does that."""
         last = stage.messages[-1] if stage.messages else None
         sequence = int(last.id.partition("-")[2]) if last is not None and last.turn == stage.index else 0
         fresh: list[Message] = []
@@ -284,7 +285,7 @@ class Conductor:
         stage.messages += fresh
         if fresh:
             # The next turn does not wait for viewers; the task is awaited before the conversation closes.
-            glance = stage.glance | _progress(stage, fresh)
+            glance = None if quietly else stage.glance | _progress(stage, fresh)
             stage.writing = asyncio.create_task(self._post.publish(fresh, glance, stage.writing))
 
 

@@ -113,16 +113,17 @@ class Post:
         await self._patiently(lambda: self._bus.delete([wire.conversation(self._run, episode)]))
 
     async def publish(
-        self, messages: Sequence[Message], glance: Mapping[str, Any], after: asyncio.Task[None] | None
+        self, messages: Sequence[Message], glance: Mapping[str, Any] | None, after: asyncio.Task[None] | None
     ) -> None:
         """Append messages to their conversation, once `after` has written the earlier ones, and point viewers
-        at the newest. In order, one by one: a stream takes no entry that comes before its last."""
+        at the newest if there is a `glance`. In order: a stream takes no entry that comes before its last."""
         if after is not None:
             await after
         stream = wire.conversation(self._run, messages[0].episode)
         for message in messages:
             await self._append(stream, message)
-        await self._point({"message": messages[-1].id, **glance})
+        if glance is not None:
+            await self._point({"message": messages[-1].id, **glance})
 
     async def close_conversation(self, episode: Episode) -> None:
         """Tell viewers how it ended and let the bus forget it after a while."""

@@ -18,6 +18,7 @@ from typing import Literal
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.bus import connect
 from simarena.arena.bus.server import EmbeddedServer
+from simarena.arena.presence import sign_of
 from simarena.tui.bench.feeding import RUN
 from simarena.tui.bench.figure import Figure, peak_bytes
 from simarena.tui.casting import stand_in
@@ -53,7 +54,11 @@ async def measure(
 
 async def _watching(url: str, rate: int, seconds: float, conversations: int) -> AsyncIterator[Figure]:
     writer = await _python("-m", "simarena.tui.bench.feeding", url, str(rate), str(seconds), str(conversations))
-    source = Live(await connect(url), RUN)
+    bus = await connect(url)
+    # The writer takes a while to start, and a run without a sign of life would count as lost.
+    while await sign_of(bus, RUN) is None:  # noqa: ASYNC110 - a key cannot be waited for
+        await asyncio.sleep(PAUSE)
+    source = Live(bus, RUN)
     await source.start()
     try:
         before, began, worked = source.status().arrived, time.perf_counter(), time.process_time()

@@ -9,7 +9,7 @@ Knows how the parts are wired; knows nothing of what they do.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Literal
@@ -31,6 +31,9 @@ from simarena.arena.post import FORGOTTEN_SECONDS
 from simarena.arena.presence import Presence
 from simarena.arena.protocols import Engine, Scenario
 from simarena.arena.specs import AgentSpec, EngineSpec, build_scenario
+
+Seating = Mapping[str, AgentSpec | str]
+"""Seat → who plays it."""
 
 
 class SimulatorArena:
@@ -134,7 +137,7 @@ class SimulatorArena:
         scenario: str | Scenario[Any],
         *,
         options: Mapping[str, JsonValue] | None = None,
-        seats: Mapping[str, AgentSpec | str] | None = None,
+        seats: Seating | Callable[[int], Seating] | None = None,
         deals: Iterable[int],
         group: int = 1,
         concurrency: int = 64,
@@ -143,20 +146,21 @@ class SimulatorArena:
     ) -> AsyncIterator[Episode]:
         """Play `group` episodes of each deal, `concurrency` at a time; yields them as they end.
 
-        Limits left out are the arena's own; seats left out are cast by the scenario. Ids are `prefix/deal/member`;
-        equal seeds and ids give equal episodes. Raises UsageError for unknown names and seats, ScenarioError for a
-        broken scenario.
+        Limits left out are the arena's own; seats left out are cast by the scenario, and `seats` may be a function
+        from the deal to who plays it. Ids are `prefix/deal/member`; equal seeds and ids give equal episodes.
+        Raises UsageError for unknown names and seats, ScenarioError for a broken scenario.
         """
         assert self._conductor is not None, "the arena is not open: use `async with`"
         if group < 1 or concurrency < 1:
             raise UsageError(f"group = {group} and concurrency = {concurrency}: both must be at least 1")
         options = dict(options or {})
         rules = build_scenario(scenario, options) if isinstance(scenario, str) else scenario
-        cast = cast_seats(rules, seats or {})
-        self._require_policies(cast)
+        if not callable(seats):
+            self._cast(rules, seats or {})  # so that a mistake is told before anything is played
         jobs = (
             Job(f"{prefix}/{deal}/{member}", rules, options, cast, deal, member, self.seed, limits or self.limits)
             for deal in deals
+            for cast in (self._cast(rules, seats(deal) if callable(seats) else seats or {}),)
             for member in range(group)
         )
         async for episode in _pooled(self._conductor, jobs, concurrency):
@@ -209,6 +213,12 @@ class SimulatorArena:
         )
         async for forked in _pooled(self._conductor, jobs, concurrency):
             yield forked
+
+    def _cast(self, rules: Scenario[Any], seats: Seating) -> dict[str, AgentSpec]:
+        """Who sits where, all of them to be had here."""
+        cast = cast_seats(rules, seats)
+        self._require_policies(cast)
+        return cast
 
     def _require_policies(self, cast: Mapping[str, AgentSpec]) -> None:
         """Refuse a policy that nobody here serves: its seat would be waited for in vain."""

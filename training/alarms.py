@@ -148,6 +148,22 @@ def hacking(rows: Sequence[Row]) -> Alert | None:
     return None
 
 
+def selfplay(rows: Sequence[Row]) -> Alert | None:
+    """Learners do better among themselves or against past selves, and worse against frozen opponents."""
+    measured = [place for place, row in enumerate(rows) if "anchor/score" in row]
+    name = "population/score" if rows and "population/score" in rows[-1] else "outcome/mean"
+    for first in measured[:-1]:
+        then, now = rows[first], rows[measured[-1]]
+        fallen = then["anchor/score"] - now["anchor/score"]
+        error = math.hypot(then["anchor/error"], now["anchor/error"])
+        window = rows[first : first + WINDOW]
+        if fallen > SIGMAS * error and len(rows) - first >= 2 * WINDOW and _rose(window, rows[-WINDOW:], name):
+            since = int(then["step"])
+            text = f"{name} rises while the score against anchors falls by {fallen:.2f} since step {since}"
+            return Alert(alarm="selfplay", text=text, since=since)
+    return None
+
+
 def disagreement(rows: Sequence[Row]) -> Alert | None:
     """Within groups, reward and raw outcome order four of ten pairs the other way round, for five steps."""
     now = _last(rows, "reward/discordance", WINDOW)
@@ -171,6 +187,7 @@ ALARMS: dict[str, Callable[[Sequence[Row]], Alert | None]] = {
         repetition,
         length,
         hacking,
+        selfplay,
         disagreement,
     )
 }

@@ -11,8 +11,8 @@ from simarena.arena.record import RunFolder
 from simarena.arena.specs import build_scenario
 from simarena.arena.tournament.script import Script, parse
 from simarena.training import recipe_file
-from simarena.training.config import LEARNER
 from simarena.training.evaluation import options_of
+from simarena.training.seating import chair
 
 DEALS = 64
 """Held-out deals that everyone plays where one side plays alone."""
@@ -27,6 +27,8 @@ def rate_checkpoints(run: RunFolder) -> Script:
     everyone. Raises UsageError for a run without checkpoints.
     """
     recipe = recipe_file.parse(run.facts()["recipe"])
+    if len(recipe.roster) > 1:
+        raise UsageError(f"run {str(run.path)!r} has several learners: rating is for one")
     steps = run.checkpoints()
     if not steps:
         raise UsageError(f"run {str(run.path)!r} has no checkpoint yet: there is nothing to rate")
@@ -37,7 +39,7 @@ def rate_checkpoints(run: RunFolder) -> Script:
     entrants["echo"] = "echo"
     options = options_of(recipe, "heldout")
     build_scenario(recipe.scenario.name, options)
-    alone = len(recipe.learners) == 1
+    alone = len(recipe.learning) == 1
     return parse(
         {
             "name": f"{recipe.name}-checkpoints",
@@ -46,9 +48,9 @@ def rate_checkpoints(run: RunFolder) -> Script:
             "bus": recipe.bus,
             "scenario": {"name": recipe.scenario.name, "options": options},
             "entrants": entrants,
-            "format": {"kind": "block" if len(recipe.learners) != 2 else "round-robin"},
-            "sides": {seat: [seat] for seat in recipe.learners},
-            "seats": {seat: agent for seat, agent in recipe.seats.items() if agent != LEARNER},
+            "format": {"kind": "block" if len(recipe.learning) != 2 else "round-robin"},
+            "sides": {seat: [seat] for seat in recipe.learning},
+            "seats": {seat: agent for seat, agent in recipe.seats.items() if chair(agent).kind != "learner"},
             "best_of": DEALS if alone else CYCLES,
             "limits": recipe.rollout.limits.model_dump(),
             "concurrency": recipe.rollout.concurrency,

@@ -1,8 +1,8 @@
 """Checkpoints: a folder in Hugging Face format plus what exact resume needs. Safetensors and JSON only.
 
 `config.json`, `model.safetensors` and the tokenizer load with the Auto classes of transformers (adapters are
-merged in); `trainer/` holds optimiser moments, adapters and counters. Whoever calls makes the folder appear
-atomically. Knows no run loop: its state travels in `extra`.
+merged in); `trainer/` holds optimiser moments, adapters, a KL reference that moves, and counters. Whoever calls
+makes the folder appear atomically. Knows no run loop.
 """
 
 import copy
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import JsonValue
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -26,15 +25,16 @@ _STATE = "trainer/state.json"
 _OPTIMISER = "trainer/optimiser.safetensors"
 _ADAPTER = "trainer/adapter.safetensors"
 _CRITIC = "trainer/critic.safetensors"
+_REFERENCE = "trainer/reference.safetensors"
 
 
-def save(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
-    """Write the learner, its tokenizer and the caller's own state into an existing folder.
+def save(folder: Path, learner: Learner, tokenizer: Any) -> None:
+    """Write the learner and its tokenizer into a folder, made if it is not there.
 
     Raises RunFolderError or OSError if it cannot be written, such as on a full disk.
     """
     try:
-        _write(folder, learner, tokenizer, extra)
+        _write(folder, learner, tokenizer)
     except SafetensorError as error:
         raise RunFolderError(f"cannot write checkpoint {str(folder)!r}: {error}") from None
 
@@ -53,10 +53,9 @@ def load_critic(folder: Path, critic: Critic) -> None:
         raise RunFolderError(f"checkpoint {str(folder)!r} has no critic to resume: {error}") from None
 
 
-def _write(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, JsonValue]) -> None:
+def _write(folder: Path, learner: Learner, tokenizer: Any) -> None:
     (folder / "trainer").mkdir(parents=True, exist_ok=True)
-    with torch.no_grad():
-        save_file(_untied(lora.merged(learner.model)), folder / _MODEL, metadata={"format": "pt"})
+    _write_weights(folder / _MODEL, learner)
     config = copy.deepcopy(learner.model.config)
     config.architectures, config.dtype = [type(learner.model).__name__], "float32"
     config.save_pretrained(folder)
@@ -66,18 +65,30 @@ def _write(folder: Path, learner: Learner, tokenizer: Any, extra: dict[str, Json
     save_file(_moments(learner), folder / _OPTIMISER)
     if learner.adapter:
         save_file({name: weight.detach() for name, weight in learner.trained.items()}, folder / _ADAPTER)
+    if learner.moving:
+        save_file(dict(learner.moving), folder / _REFERENCE)
     state = {
         "version": learner.version,
         "skipped": learner.skipped,
         "adapter": learner.adapter and learner.adapter.model_dump(mode="json"),
         "origin": learner.origin,
-        "extra": extra,
     }
     (folder / _STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
 
-def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
-    """Put a checkpoint into a learner built as the saved one was; returns the caller's own state.
+def save_weights(file: Path, learner: Learner) -> None:
+    """Write the weights alone, adapters merged in; the file appears whole or not at all. Raises as `save` does."""
+    aside = file.with_name(f".{file.name}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write_weights(aside, learner)
+        aside.replace(file)
+    except SafetensorError as error:
+        raise RunFolderError(f"cannot write {str(file)!r}: {error}") from None
+
+
+def load(folder: Path, learner: Learner) -> None:
+    """Put a checkpoint into a learner built as the saved one was.
 
     Training then goes on bit for bit as if it had never stopped. Raises RunFolderError if files are missing or
     the learner was built from another model or with another adapter.
@@ -86,6 +97,7 @@ def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
         weights = load_file(folder / (_ADAPTER if learner.adapter else _MODEL))
         moments = load_file(folder / _OPTIMISER)
+        reference = load_file(folder / _REFERENCE) if learner.moving else {}
     except (OSError, ValueError, SafetensorError) as error:
         raise RunFolderError(f"checkpoint {str(folder)!r} cannot be resumed: {error}") from None
     if state["adapter"] != (learner.adapter and learner.adapter.model_dump(mode="json")):
@@ -93,9 +105,8 @@ def load(folder: Path, learner: Learner) -> dict[str, JsonValue]:
     if state["origin"] != learner.origin:
         raise RunFolderError(f"checkpoint {str(folder)!r} was trained from another model (frozen weights differ)")
     _restore(folder, learner, weights, moments)
+    learner.move_reference(reference)
     learner.version, learner.skipped = state["version"], state["skipped"]
-    extra: dict[str, JsonValue] = state["extra"]
-    return extra
 
 
 def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments: dict[str, Tensor]) -> None:
@@ -108,6 +119,11 @@ def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments
         name, _, slot = key.rpartition("/")
         weight = learner.trained[name]
         learner.adamw.state[weight][slot] = value.to(weight.device)
+
+
+def _write_weights(file: Path, learner: Learner) -> None:
+    with torch.no_grad():
+        save_file(_untied(lora.merged(learner.model)), file, metadata={"format": "pt"})
 
 
 def _moments(learner: Learner) -> dict[str, Tensor]:

@@ -45,7 +45,7 @@ async def demonstrations(recipe: Recipe, model: Path) -> list[Episode]:
         play = arena.play(
             recipe.scenario.name,
             options=options_of(recipe, "train"),
-            seats=dict.fromkeys(recipe.learners, teacher),
+            seats=dict.fromkeys(recipe.learning, teacher),
             deals=range(cloning.episodes),
             prefix="clone",
         )
@@ -87,7 +87,7 @@ def _demonstrated(recipe: Recipe, episode: Episode) -> list[Sample]:
     """The teacher's trajectories, with advantage 1 on each of its tokens."""
     return [
         sample
-        for seat in recipe.learners
+        for seat in recipe.learning
         for sample in samples(form([episode], seat), ((TurnCredit(advantage=1.0),) * len(episode.turns_of(seat)),))
     ]
 

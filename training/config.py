@@ -23,10 +23,8 @@ from simarena.training.filters import FilterOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.losses.inputs import LossOptions
+from simarena.training.seating import LEARNER, START, chair
 from simarena.training.trackers import TRACKERS
-
-LEARNER = "learner"
-"""In `[seats]`: this seat is played by the policy and learns."""
 
 
 def _choice(key: str, default: str, table: dict[str, tuple[Any, Any]]) -> Any:
@@ -124,6 +122,9 @@ class PolicyOptions(Frozen):
     """Engine hosts; each holds the whole model."""
     train: Literal["full", "lora"] = "full"
     lora: Lora = Lora()
+    reference_every: int = Field(default=0, ge=0)
+    """Steps after which the policy becomes the reference of its own KL term (R-NaD, arXiv 2206.15378): in
+    self-play it then moves towards an equilibrium instead of around it. 0: the starting point stays it."""
     cloning: Cloning = Cloning()
 
     @field_validator("engine")
@@ -137,6 +138,10 @@ class PolicyOptions(Frozen):
     def _agree(self) -> "PolicyOptions":
         if self.model != "tiny" and self.shape != Shape():
             raise ValueError(f"policy.shape is used by policy.model 'tiny' only, not by {self.model!r}")
+        if self.train == "lora" and self.reference_every:
+            raise ValueError(
+                "policy.reference_every needs policy.train = 'full': the reference of adapters is their base"
+            )
         if self.train == "full" and self.lora != Lora():
             raise ValueError("policy.lora is not used when policy.train is 'full': set policy.train = \"lora\"")
         return self
@@ -217,6 +222,31 @@ class MonitorOptions(Frozen):
     """N conversations of a measurement; it costs N² forward passes."""
 
 
+Rule = Literal["latest", "uniform", "prioritised", "uncertain", "exploiter"]
+
+
+class PopulationOptions(Frozen):
+    """Whom the learners meet beside one another: snapshots of their past selves, and scripted agents."""
+
+    every: int = Field(default=0, ge=0)
+    """Steps between snapshots, the first before training; 0: none are taken."""
+    size: int = Field(default=8, gt=0)
+    """Snapshots of each learner that are kept; the oldest goes first. Each has an engine of its own."""
+    bots: tuple[str, ...] = ()
+    """Scripted agents that are members too; each must be able to play every seat that learns."""
+    share: float = Field(default=0.5, ge=0, le=1)
+    """Share of deals in which one seat learns and members play the others; the seats take turns."""
+    rule: Rule = "prioritised"
+    """Whom to meet: the `latest`, everyone in a `uniform` way, `prioritised` by whom it loses to, the `uncertain`,
+    or the one that does best against it, as an `exploiter` would be met."""
+    matches: int = Field(default=32, ge=0)
+    """Games between a new snapshot and each other member, from each pair of seats, for the pay-off matrix."""
+
+    @property
+    def used(self) -> bool:
+        return self != PopulationOptions()
+
+
 class EvaluationOptions(Frozen):
     """How the policy is measured: before, after, and on the way, on deals it never trains on."""
 
@@ -226,6 +256,9 @@ class EvaluationOptions(Frozen):
     """Steps between evaluations; 0 evaluates before and after only."""
     deals: int = Field(default=256, gt=0)
     """Conversations of one evaluation, one per deal."""
+    anchors: tuple[str, ...] = ()
+    """Frozen opponents: `start` (what a learner began with) or scripted agents, each met from every learning seat.
+    What learners win among themselves says little; this does not move with them."""
 
 
 class Phase(Frozen):
@@ -254,45 +287,15 @@ def _fitting(one: Learns) -> Learns:
     return one
 
 
-class Recipe(Frozen):
-    """One training run."""
+class LearnerOptions(Frozen):
+    """How one policy learns."""
 
-    name: str
-    seed: int = 0
-    backend: Literal["inproc", "ray"] = "ray"
-    bus: str | None = None
-    """`memory://`, `auto`, or a Redis URL without a password; left out: what suits the backend."""
-    threads: int = Field(default=1, gt=0)
-    """Torch threads of the trainer, engines have one; two on two busy cores are slower than one."""
-    steps: int = Field(default=100, gt=0)
-    """Optimiser steps."""
-    scenario: ScenarioChoice
-    seats: dict[str, str] = Field(default_factory=lambda: {"assistant": LEARNER})
-    """Seat → `learner`, or an agent by name; seats left out are cast by the scenario."""
     policy: PolicyOptions = PolicyOptions()
-    rollout: RolloutOptions = RolloutOptions()
     credit: CreditChoice = ReturnsOptions()
     loss: LossChoice = GRPOOptions()
-    phases: tuple[Phase, ...] = ()
-    """What the run begins with, one after the other; afterwards `credit` and `loss` hold."""
-    filters: FilterOptions = FilterOptions()
     optimiser: OptimiserOptions = OptimiserOptions()
-    evaluation: EvaluationOptions = EvaluationOptions()
-    monitors: MonitorOptions = MonitorOptions()
-    alarms: dict[str, Action] = Field(default_factory=dict)
-    """What an alarm does: `off`, `warn`, `stop` or `rollback`; `warn` for those left out."""
-    checkpoint_every: int = Field(default=20, gt=0)
-    """Steps between checkpoints; the last step always has one."""
-    trackers: tuple[str, ...] = ()
-    """Beside metrics.jsonl, which is always written: `tensorboard`, `wandb`."""
-
-    @field_validator("trackers")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in TRACKERS:
-                raise UnknownName("tracker", name, TRACKERS)
-        return names
+    phases: tuple[Phase, ...] = ()
+    """What the learner begins with, one after the other; afterwards `credit` and `loss` hold."""
 
     def phase_at(self, step: int) -> Phase | None:
         """The phase of this step; None after the last."""
@@ -318,9 +321,54 @@ class Recipe(Frozen):
 
     @property
     def critic(self) -> CriticOptions | None:
-        """The critic's settings, if some credit rule of the run has one."""
+        """The critic's settings, if some credit rule of the learner has one."""
         found = [rule.critic for rule in self._rules if isinstance(rule, CriticCreditOptions)]
         return found[0] if found else None
+
+    @model_validator(mode="after")
+    def _referred(self) -> "LearnerOptions":
+        if self.policy.reference_every and not getattr(self.loss, "kl_beta", 0):
+            raise ValueError("policy.reference_every is not used without a KL term: set loss.kl_beta")
+        return _fitting(self)
+
+
+class Recipe(LearnerOptions):
+    """One training run. Its own `policy`, `credit`, `loss` and `optimiser` are those of every learner, but for
+    what `learners.NAME` says otherwise."""
+
+    name: str
+    seed: int = 0
+    backend: Literal["inproc", "ray"] = "ray"
+    bus: str | None = None
+    """`memory://`, `auto`, or a Redis URL without a password; left out: what suits the backend."""
+    threads: int = Field(default=1, gt=0)
+    """Torch threads of the trainer, engines have one; two on two busy cores are slower than one."""
+    steps: int = Field(default=100, gt=0)
+    """Optimiser steps."""
+    scenario: ScenarioChoice
+    seats: dict[str, str] = Field(default_factory=lambda: {"assistant": LEARNER})
+    """Seat → who plays it, as `seating.py` reads it; seats left out are cast by the scenario."""
+    learners: dict[str, LearnerOptions] = Field(default_factory=dict)
+    """What is special about a learner of this name; read in as all that holds for it."""
+    rollout: RolloutOptions = RolloutOptions()
+    filters: FilterOptions = FilterOptions()
+    population: PopulationOptions = PopulationOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+    monitors: MonitorOptions = MonitorOptions()
+    alarms: dict[str, Action] = Field(default_factory=dict)
+    """What an alarm does: `off`, `warn`, `stop` or `rollback`; `warn` for those left out."""
+    checkpoint_every: int = Field(default=20, gt=0)
+    """Steps between checkpoints; the last step always has one."""
+    trackers: tuple[str, ...] = ()
+    """Beside metrics.jsonl, which is always written: `tensorboard`, `wandb`."""
+
+    @field_validator("trackers")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in TRACKERS:
+                raise UnknownName("tracker", name, TRACKERS)
+        return names
 
     @field_validator("alarms")
     @classmethod
@@ -330,18 +378,56 @@ class Recipe(Frozen):
                 raise UnknownName("alarm", name, ALARMS)
         return actions
 
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit(cls, data: Any) -> Any:
+        """Fill each learner's tables up with the recipe's own."""
+        named = data.get("learners") if isinstance(data, dict) else None
+        if not isinstance(named, dict):
+            return data
+        shared = {key: data[key] for key in LearnerOptions.model_fields if key in data}
+        filled = {name: _over(shared, own) if isinstance(own, dict) else own for name, own in named.items()}
+        return {**data, "learners": filled}
+
     @property
-    def learners(self) -> tuple[str, ...]:
-        """The seats that learn."""
-        return tuple(sorted(seat for seat, agent in self.seats.items() if agent == LEARNER))
+    def learning(self) -> dict[str, str]:
+        """The seats that learn, each with the name of its learner."""
+        chairs = {seat: chair(written) for seat, written in sorted(self.seats.items())}
+        return {seat: one.name for seat, one in chairs.items() if one.kind == "learner"}
+
+    @property
+    def roster(self) -> dict[str, LearnerOptions]:
+        """Every policy that learns, by name."""
+        return {name: self.learner(name) for name in sorted(set(self.learning.values()))}
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The learners whose starting point is played: on a seat, or as an anchor."""
+        chairs = map(chair, self.seats.values())
+        seated = {one.name for one in chairs if one.kind == "frozen"}
+        return tuple(sorted(seated.union(self.roster if START in self.evaluation.anchors else ())))
+
+    def learner(self, name: str) -> LearnerOptions:
+        """What holds for the learner of this name."""
+        shared = {key: getattr(self, key) for key in LearnerOptions.model_fields}
+        return self.learners.get(name) or LearnerOptions.model_construct(**shared)
+
+    def alone(self, name: str) -> "Recipe":
+        """The recipe as if this learner were the only one: its seats, the others cast by the scenario."""
+        own = {key: getattr(self.learner(name), key) for key in LearnerOptions.model_fields}
+        chairs = {seat: chair(written) for seat, written in self.seats.items()}
+        seats = {
+            seat: LEARNER for seat, one in chairs.items() if one.kind in ("learner", "frozen") and one.name == name
+        }
+        return self.model_copy(update={**own, "learners": {}, "seats": seats})
 
     @model_validator(mode="after")
     def _agree(self) -> "Recipe":
-        _fitting(self)
-        if len({rule.critic for rule in self._rules if isinstance(rule, CriticCreditOptions)}) > 1:
-            raise ValueError("phases and credit ask for critics with other settings: a run has one critic")
-        if (total := sum(phase.steps for phase in self.phases)) > self.steps:
-            raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
+        for learner in (self, *self.learners.values()):
+            if len({rule.critic for rule in learner._rules if isinstance(rule, CriticCreditOptions)}) > 1:
+                raise ValueError("phases and credit ask for critics with other settings: a run has one critic")
+            if (total := sum(phase.steps for phase in learner.phases)) > self.steps:
+                raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
         if "template" in self.alarms and not self.monitors.mutual_every:
             raise ValueError("alarms.template is not used without measurements: set monitors.mutual_every")
         if self.bus and redact(self.bus) != self.bus:
@@ -349,14 +435,38 @@ class Recipe(Frozen):
                 "bus holds a password, which run.json would keep: "
                 "set SIMARENA_REDIS_URL to that URL and bus to 'auto'"
             )
-        if (
-            not any(rule.compares for rule in self._rules)
-            and self.filters.zero_variance != FilterOptions().zero_variance
-        ):
+        if not self.learning:
+            raise ValueError(f'seats: nobody learns: write <seat> = "{LEARNER}" for one of them')
+        if idle := sorted(set(self.learners) - {*self.learning.values(), *self.frozen}):
+            raise ValueError(
+                f'learners.{idle[0]} plays no seat: write <seat> = "{LEARNER}:{idle[0]}", or remove it'
+            )
+        opponents = {"population": self.population.used, "evaluation.anchors": bool(self.evaluation.anchors)}
+        for key, used in opponents.items():
+            if used and len(self.learning) < 2:
+                raise ValueError(f"{key} needs a second seat that learns, for its members to play")
+        if self.population.used and not (self.population.every or self.population.bots):
+            raise ValueError("population has no members: set population.every or population.bots")
+        rules = [rule for one in self.roster.values() for rule in one._rules]
+        unused = not any(rule.compares for rule in rules)
+        if unused and self.filters.zero_variance != FilterOptions().zero_variance:
             raise ValueError(
                 f"filters.zero_variance is not used by credit.rule {self.credit.rule!r}, which compares nobody "
                 "within a group: remove it"
             )
-        if not self.learners:
-            raise ValueError(f'seats: nobody learns: write <seat> = "{LEARNER}" for one of them')
         return self
+
+
+def _over(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """`own` on top of `shared`, table by table; a table that chooses another rule or kind stands alone."""
+    merged = {**shared, **own}
+    for key in shared.keys() & own.keys():
+        below, above = shared[key], own[key]
+        if isinstance(below, dict) and isinstance(above, dict) and not _another(below, above):
+            merged[key] = _over(below, above)
+    return merged
+
+
+def _another(below: dict[str, Any], above: dict[str, Any]) -> bool:
+    defaults = {"rule": ReturnsOptions().rule, "kind": GRPOOptions().kind}
+    return any(tag in above and above[tag] != below.get(tag, default) for tag, default in defaults.items())

@@ -5,7 +5,7 @@ Scores episodes by their named checks; knows no learner.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -15,11 +15,9 @@ from simarena.arena.episodes import FAULTY, Episode
 from simarena.arena.errors import SimArenaError
 from simarena.arena.specs import AgentSpec, EngineSpec
 from simarena.simulators.adversaries import harmful_compliance, over_refusal
-from simarena.training.config import LEARNER, Recipe
+from simarena.training.config import LearnerOptions, Recipe
 from simarena.training.events import Block, Rate
-
-POLICY = "learner"
-"""The policy's name on the bus and in token records."""
+from simarena.training.seating import chair, start_of
 
 
 def wilson(successes: int, trials: int) -> Rate:
@@ -42,9 +40,29 @@ def score(episodes: Iterable[Episode]) -> Block:
     return Block(
         **_rate(scored).model_dump(),
         by_persona={name: _rate(group) for name, group in sorted(personas.items())},
+        checks=_checks(scored),
+        outcome=_outcomes(scored),
         harmful_compliance=_share(map(harmful_compliance, scored)),
         over_refusal=_share(map(over_refusal, scored)),
     )
+
+
+def _checks(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Share of finished episodes that passed each check, of those that had it."""
+    table: dict[str, list[bool]] = defaultdict(list)
+    for episode in episodes:
+        for name, passed in episode.checks.items():
+            table[name].append(passed)
+    return {name: sum(passed) / len(passed) for name, passed in sorted(table.items())}
+
+
+def _outcomes(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Mean raw outcome of each seat over finished episodes."""
+    table: dict[str, list[float]] = defaultdict(list)
+    for episode in episodes:
+        for seat, value in episode.outcome.items():
+            table[seat].append(value)
+    return {seat: math.fsum(values) / len(values) for seat, values in sorted(table.items())}
 
 
 def _rate(episodes: Sequence[Episode]) -> Rate:
@@ -58,9 +76,22 @@ def _share(cases: Iterable[bool | None]) -> float | None:
 
 
 def seats_of(recipe: Recipe) -> dict[str, AgentSpec | str]:
-    """Who sits where: the policy on learning seats, the named agents elsewhere."""
-    policy = AgentSpec.of_policy(POLICY, tools=recipe.policy.tools)
-    return {seat: policy if agent == LEARNER else agent for seat, agent in recipe.seats.items()}
+    """Who sits where: policies on learning and frozen seats, the named agents elsewhere."""
+    return {seat: _seated(recipe, written) for seat, written in recipe.seats.items()}
+
+
+def _seated(recipe: Recipe, written: str) -> AgentSpec | str:
+    kind, name = chair(written)
+    if kind == "agent":
+        return name
+    if kind == "remote":
+        return AgentSpec.of_remote(name)
+    return speaker(recipe, name, name if kind == "learner" else start_of(name))
+
+
+def speaker(recipe: Recipe, name: str, policy: str) -> AgentSpec:
+    """A seat played as the learner `name` plays, by the policy of that name."""
+    return AgentSpec.of_policy(policy, tools=recipe.learner(name).policy.tools)
 
 
 def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
@@ -68,10 +99,21 @@ def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
     return {**recipe.scenario.options, "split": split}
 
 
-def engine_spec(recipe: Recipe, model: Path) -> EngineSpec:
-    """The recipe's engine around the model in this folder."""
-    options: dict[str, JsonValue] = {**recipe.policy.options, "model": str(model), "policy": POLICY}
-    return EngineSpec(engine=recipe.policy.engine, options=options, replicas=recipe.policy.replicas)
+def engines_of(recipe: Recipe, models: Mapping[str, Path]) -> dict[str, EngineSpec]:
+    """An engine for every policy that the recipe seats, around the models that they begin with."""
+    return {
+        **{name: engine_spec(recipe.learner(name), models[name], name) for name in recipe.roster},
+        **{
+            start_of(name): engine_spec(recipe.learner(name), models[name], start_of(name))
+            for name in recipe.frozen
+        },
+    }
+
+
+def engine_spec(learner: LearnerOptions, model: Path, policy: str) -> EngineSpec:
+    """The learner's engine around the model in this folder, under this name."""
+    options: dict[str, JsonValue] = {**learner.policy.options, "model": str(model), "policy": policy}
+    return EngineSpec(engine=learner.policy.engine, options=options, replicas=learner.policy.replicas)
 
 
 async def play_split(
@@ -92,14 +134,14 @@ async def play_split(
 
 
 async def evaluate_checkpoint(
-    model: Path, recipe: Recipe, *, split: str, deals: int, seed: int
+    models: Mapping[str, Path], recipe: Recipe, *, split: str, deals: int, seed: int
 ) -> tuple[Block, list[Episode]]:
-    """Open an arena around one checkpoint and score it."""
+    """Open an arena around the models of these policies, learning and frozen ones, and score them."""
     async with SimulatorArena(
         recipe.backend,
         bus=recipe.bus,
         seed=seed,
-        policies={POLICY: engine_spec(recipe, model)},
+        policies=engines_of(recipe, models),
         people=recipe.rollout.people,
         limits=recipe.rollout.limits,
     ) as arena:

@@ -26,6 +26,14 @@ class Block(Rate):
     """Share of adversaries who got what they must not; None if there were none."""
     over_refusal: float | None = None
     """Share of the adversaries' benign twins who were refused; None if there were none."""
+    checks: dict[str, float] = Field(default_factory=dict)
+    """Share of finished episodes that passed each named check."""
+    outcome: dict[str, float] = Field(default_factory=dict)
+    """Mean outcome of each seat, in [0, 1]."""
+    anchors: dict[str, float] = Field(default_factory=dict)
+    """Mean outcome of the learners against each frozen opponent."""
+    exploitability: float | None = None
+    """NashConv / 2 of the learners' joint strategy, in the game's units; None where it cannot be exact."""
 
 
 class Started(Frozen):

@@ -49,6 +49,7 @@ class Learner:
         adapter: Lora | None = None,
         seed: int = 0,
         anchored: bool = False,
+        reference_every: int = 0,
     ) -> None:
         check(model)
         self.model = model.float().eval()
@@ -64,6 +65,7 @@ class Learner:
         self._reference = (
             copy.deepcopy(model).requires_grad_(False) if (anchored or loss.anchored) and not adapter else None
         )
+        self._reference_every = reference_every
         self.trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         """The parameters that learn, by name."""
         self.adamw = torch.optim.AdamW(
@@ -89,6 +91,8 @@ class Learner:
         for _ in range(self.options.epochs):
             norm = self._pass(parts, counts, anchors, tokens)
         self.version += 1
+        if self.moving and self.version % self._reference_every == 0:
+            self.move_reference({name: weight.detach() for name, weight in self.trained.items()})
         return {
             **_summary(tokens),
             "tokens/trained": float(counts.tokens),
@@ -139,11 +143,23 @@ class Learner:
             named[name] = arrays[tensor.data_ptr()]
         return named
 
+    @property
+    def moving(self) -> Mapping[str, Tensor]:
+        """The weights of the KL reference if it moves with training, by name; empty if it stays."""
+        reference = self._reference if self._reference_every else None
+        return {} if reference is None else dict(reference.named_parameters())
+
+    def move_reference(self, weights: Mapping[str, Tensor]) -> None:
+        """Make these weights the KL reference."""
+        with torch.no_grad():
+            for name, weight in self.moving.items():
+                weight.copy_(weights[name])
+
     @cached_property
     def origin(self) -> str:
-        """sha256 of the frozen weights this learner leans on (LoRA base or KL reference); empty if none."""
+        """sha256 of the frozen weights this learner leans on (LoRA base or KL reference that stays)."""
         source = self.model if self.adapter else self._reference
-        if source is None:
+        if source is None or self.moving:
             return ""
         digest = hashlib.sha256()
         for name, weight in source.named_parameters():

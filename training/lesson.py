@@ -19,13 +19,14 @@ from simarena.training.filters import fates, ranked, rejection, repaired
 from simarena.training.groups import Group, form
 from simarena.training.privileged import hint
 from simarena.training.samples import Sample, samples
+from simarena.training.seating import named
 
 
 class Lesson:
     """The books of one step."""
 
     def __init__(self, recipe: Recipe, step: int, ledger: Ledger, evidence: Evidence | None = None) -> None:
-        self._recipe, self._step, self._ledger = recipe, step, ledger
+        self._recipe, self.step, self._ledger = recipe, step, ledger
         self._evidence = evidence or Evidence()
         self._groups: list[Group] = []
         self._rejections: list[str] = []
@@ -33,7 +34,8 @@ class Lesson:
         """Each group trained on and its credit, with reasons; after `samples`."""
         self.fates: dict[str, str] = {}
         """What became of each episode, as the ledger names it; after `samples`."""
-        self._dealt = self._rounds = 0
+        self._numbers: dict[int, int] = {}
+        self._rounds = 0
         self._thinned = False
         self.episodes: list[Episode] = []
         """All conversations of the step so far."""
@@ -45,8 +47,10 @@ class Lesson:
             return []
         kept = {group.key.deal for group, why in self._judged() if not why}
         missing = rollout.deals - len(kept)
-        deals = [self._deal(self._dealt + i) for i in range(missing)]
-        self._dealt += missing
+        deals = []
+        for number in range(len(self._numbers), len(self._numbers) + missing):
+            deals.append(self._deal(number))
+            self._numbers[deals[-1]] = number
         self._rounds += 1
         for deal in deals:
             for member in range(rollout.group):
@@ -56,10 +60,14 @@ class Lesson:
     @property
     def prefix(self) -> str:
         """First part of the step's episode ids."""
-        return f"train-{self._step}"
+        return f"train-{self.step}"
 
     def _deal(self, number: int) -> int:
-        return derive("deals", self._recipe.seed, self._step, number) % 2**31
+        return derive("deals", self._recipe.seed, self.step, number) % 2**31
+
+    def number(self, deal: int) -> int:
+        """The place of a deal among those asked for in this step."""
+        return self._numbers[deal]
 
     def take(self, episodes: Sequence[Episode]) -> None:
         """Add the conversations of the deals asked for last."""
@@ -68,53 +76,70 @@ class Lesson:
         for episode in episodes:
             by_deal[episode.deal].append(episode)
         for deal in sorted(by_deal):
-            for seat in self._recipe.learners:
+            for seat, name in self._recipe.learning.items():
+                if by_deal[deal][0].seats[seat].spec.policy != name:  # a member of the population sat there
+                    continue
                 group = form(by_deal[deal], seat, self._recipe.filters.truncated == "fail")
                 self._groups.append(group)
-                self._rejections.append(rejection(group, self._recipe.filters, self._credit.compares))
+                self._rejections.append(rejection(group, self._recipe.filters, self._credit(name).compares))
 
-    @property
-    def _credit(self) -> CreditOptions:
-        return self._recipe.credit_at(self._step)
+    def _credit(self, name: str) -> CreditOptions:
+        return self._recipe.learner(name).credit_at(self.step)
 
-    def drafts(self) -> list[Sample]:
-        """The trajectories of the groups that are kept, without credit, for a critic to read."""
+    def drafts(self, name: str) -> list[Sample]:
+        """A learner's trajectories in the groups that are kept, without credit, for its critic to read."""
         blank = TurnCredit(advantage=0.0)
         return [
             sample
-            for group in self.kept()
+            for group in self.kept(name)
             for sample in samples(group, tuple((blank,) * len(e.turns_of(group.seat)) for e in group.members))
         ]
 
-    def hints(self) -> dict[str, str]:
+    def hints(self, name: str) -> dict[str, str]:
         """What a privileged critic may read first, by rollout."""
-        return {f"{e.id}/{group.seat}": hint(e, group.seat) for group in self.kept() for e in group.members}
+        return {f"{e.id}/{group.seat}": hint(e, group.seat) for group in self.kept(name) for e in group.members}
 
-    def samples(self, evidence: Evidence | None = None) -> list[Sample]:
-        """Credit the groups that are kept, settle every episode's fate, and return what to learn from.
+    def samples(self, evidence: Mapping[str, Evidence] | None = None) -> dict[str, list[Sample]]:
+        """Credit the groups that are kept, settle every episode's fate; what each learner learns from.
 
-        `evidence` is all that the step's rule may know; the lesson's own if there is nothing more.
+        `evidence` is all that each learner's rule may know; the lesson's own if there is nothing more.
         """
-        kept = self.kept()
-        chance = rng("shuffle", self._recipe.seed, self._step)
-        credits = assign(kept, self._credit, chance, evidence or self._evidence)
+        known = evidence or {}
+        learned = {name: self._credited(name, known.get(name, self._evidence)) for name in self._recipe.roster}
+        self._settle()
+        return learned
+
+    def _credited(self, name: str, evidence: Evidence) -> list[Sample]:
+        """What one learner learns from; groups are credited learner by learner, so no statistic mixes two."""
+        kept = self.kept(name)
+        chance = rng("shuffle", self._recipe.seed, self.step)
+        credits = assign(kept, self._credit(name), chance, evidence)
         if self._recipe.filters.repair:
             credits = [repaired(group, credit) for group, credit in zip(kept, credits, strict=True)]
-        self.credits = list(zip(kept, credits, strict=True))
-        self._settle()
-        return [sample for group, credit in self.credits for sample in samples(group, credit)]
+        pairs = list(zip(kept, credits, strict=True))
+        self.credits += pairs
+        return [sample for group, credit in pairs for sample in samples(group, credit)]
 
-    def kept(self) -> list[Group]:
-        """The groups to learn from, once all are played: those with a signal that hold up against the rest."""
+    def kept(self, name: str) -> list[Group]:
+        """The groups a learner learns from, once all are played: those with a signal that hold up against the
+        rest of its step."""
         if not self._thinned:
-            late = iter(ranked([group for group, why in self._judged() if not why], self._recipe.filters))
-            self._rejections = [why or next(late) for why in self._rejections]
+            late = {one: iter(ranked(self._promising(one), self._recipe.filters)) for one in self._recipe.roster}
+            self._rejections = [why or next(late[group.key.policy]) for group, why in self._judged()]
             self._thinned = True
-        return [group for group, why in self._judged() if not why]
+        return self._promising(name)
+
+    def _promising(self, name: str) -> list[Group]:
+        return [group for group, why in self._judged() if not why and group.key.policy == name]
 
     def accounts(self) -> list[Account]:
-        """How every group was credited, for the run folder; after `samples`."""
-        return list(accounts(self._step + 1, self._credit, self._judged(), self.credits))
+        """How every group was credited, learner by learner, for the run folder; after `samples`."""
+        told: list[Account] = []
+        for name in self._recipe.roster:
+            judged = [(group, why) for group, why in self._judged() if group.key.policy == name]
+            credits = [(group, credit) for group, credit in self.credits if group.key.policy == name]
+            told += accounts(self.step + 1, self._credit(name), judged, credits)
+        return told
 
     def _settle(self) -> None:
         """One fate an episode: trained if it is for any of its learning seats."""
@@ -133,25 +158,34 @@ class Lesson:
 
     @property
     def tokens(self) -> int:
-        """Tokens sampled by the learning policy."""
-        seats = self._recipe.learners
+        """Tokens sampled by the learners."""
+        names = self._recipe.roster
         return sum(
             len(turn.record.sampled)
             for episode in self.episodes
             for turn in episode.turns
-            if turn.record is not None and turn.seat in seats
+            if turn.record is not None and turn.record.policy in names
         )
 
     def metrics(self) -> dict[str, float]:
         """What the step's conversations say about training; after `samples`."""
+        names = self._recipe.roster
         return {
-            **monitors.of_groups(self._groups, self._rejections),
-            **monitors.of_credit([credit for _, credit in self.credits]),
+            **self._reported(None),
+            **(named({name: self._reported(name) for name in names}) if len(names) > 1 else {}),
             "groups/kept": float(self._rejections.count("")),
             "groups/played": float(len(self._groups)),
             "groups/ranked_out": float(sum(why in ("snr", "uncertain") for why in self._rejections)),
-            "rollout/turn_cap": float(self._recipe.rollout.limits_at(self._step).turns),
+            "rollout/turn_cap": float(self._recipe.rollout.limits_at(self.step).turns),
             "tokens/sampled": float(self.tokens),
+        }
+
+    def _reported(self, name: str | None) -> dict[str, float]:
+        """Groups and credit of one learner, or of all."""
+        mine = [(group, why) for group, why in self._judged() if name in (None, group.key.policy)]
+        return {
+            **monitors.of_groups([group for group, _ in mine], [why for _, why in mine]),
+            **monitors.of_credit([credit for group, credit in self.credits if name in (None, group.key.policy)]),
         }
 
     def by_persona(self) -> Mapping[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from simarena.training.config import Recipe
+from simarena.training.config import LearnerOptions, PolicyOptions, Recipe
 
 
 def plan(recipe: Recipe) -> str:
@@ -12,14 +12,11 @@ def plan(recipe: Recipe) -> str:
     rows = [
         ("recipe", f"{recipe.name}, seed {recipe.seed}, {recipe.backend} backend, bus {recipe.bus or 'default'}"),
         ("scenario", " ".join([recipe.scenario.name, *(f"{k}={v}" for k, v in recipe.scenario.options.items())])),
-        ("learns", f"{', '.join(recipe.learners)}: {_policy(recipe)}"),
+        *_learners(recipe),
         ("others", ", ".join(_others(recipe)) or "cast by the scenario"),
+        *_opponents(recipe),
         ("group", f"deal × seat, {recipe.rollout.group} episodes each"),
-        ("credit", _settings(recipe.credit)),
-        ("loss", _settings(recipe.loss)),
-        *_phases(recipe),
         ("filters", " ".join(f"{name}={value}" for name, value in _flat(recipe.filters))),
-        ("optimiser", " ".join(["AdamW", *(f"{name}={value}" for name, value in _flat(recipe.optimiser))])),
         ("cost/step", _cost(recipe)),
         ("steps", f"{recipe.steps}, {_evaluations(recipe)}, a checkpoint every {recipe.checkpoint_every}"),
         ("trackers", ", ".join(("jsonl", *recipe.trackers))),
@@ -27,9 +24,32 @@ def plan(recipe: Recipe) -> str:
     return "\n".join(f"{name:<10} {text}" for name, text in rows)
 
 
-def _phases(recipe: Recipe) -> list[tuple[str, str]]:
-    told = [f"{phase.steps} steps of {phase.credit.rule} with {phase.loss.kind}" for phase in recipe.phases]
+def _learners(recipe: Recipe) -> list[tuple[str, str]]:
+    """What learns and how: once for one learner, else under each one's name."""
+    rows = []
+    for name, learner in recipe.roster.items():
+        seats = [seat for seat, one in recipe.learning.items() if one == name]
+        who = f"{name} as " if len(recipe.roster) > 1 else ""
+        rows += [
+            ("learns", f"{who}{', '.join(seats)}: {_policy(learner.policy)}"),
+            ("credit", _settings(learner.credit)),
+            ("loss", _settings(learner.loss)),
+            *_phases(learner),
+            ("optimiser", " ".join(["AdamW", *(f"{name}={value}" for name, value in _flat(learner.optimiser))])),
+        ]
+    return rows
+
+
+def _phases(learner: LearnerOptions) -> list[tuple[str, str]]:
+    told = [f"{phase.steps} steps of {phase.credit.rule} with {phase.loss.kind}" for phase in learner.phases]
     return [("before", ", ".join(told))] if told else []
+
+
+def _opponents(recipe: Recipe) -> list[tuple[str, str]]:
+    settings = " ".join(f"{name}={value}" for name, value in _flat(recipe.population))
+    rows = [("population", settings)] if recipe.population.used else []
+    anchors = recipe.evaluation.anchors
+    return [*rows, ("anchors", ", ".join(anchors))] if anchors else rows
 
 
 def _settings(options: BaseModel) -> str:
@@ -47,15 +67,14 @@ def _flat(options: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield from _flat(value, f"{prefix}{name}.")
 
 
-def _policy(recipe: Recipe) -> str:
-    policy = recipe.policy
+def _policy(policy: PolicyOptions) -> str:
     weights = f"LoRA rank {policy.lora.rank}" if policy.train == "lora" else "all weights"
     start = f"cloned for {policy.cloning.steps} steps first" if policy.cloning.steps else "not cloned"
     return f"{policy.model} on {policy.engine} × {policy.replicas}, {weights}, {start}"
 
 
 def _others(recipe: Recipe) -> list[str]:
-    return [f"{seat} = {agent}" for seat, agent in sorted(recipe.seats.items()) if seat not in recipe.learners]
+    return [f"{seat} = {agent}" for seat, agent in sorted(recipe.seats.items()) if seat not in recipe.learning]
 
 
 def _cost(recipe: Recipe) -> str:

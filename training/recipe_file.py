@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from simarena.arena.errors import UnknownName, UsageError
-from simarena.training.config import Recipe
+from simarena.training.config import LearnerOptions, Recipe
 from simarena.training.credit import RULES
 from simarena.training.losses import LOSSES
 
@@ -83,6 +83,8 @@ def _value(text: str) -> Any:
 
 def _explain(error: ErrorDetails) -> UsageError:
     path = [str(part) for part in error["loc"]]
+    named = path[:2] if path[:1] == ["learners"] else []
+    path = path[len(named) :]
     if path[:1] == ["phases"] and len(path) > 2:
         path = path[2:]
     section = path[0] if path else ""
@@ -90,9 +92,10 @@ def _explain(error: ErrorDetails) -> UsageError:
         chosen = path.pop(1)
         if error["type"] == "extra_forbidden" and len(path) == 2:
             return _unused(section, chosen, path[-1])
-    key = ".".join(path)
+    key = ".".join([*named, *path])
     if error["type"] == "extra_forbidden":
-        return UnknownName("recipe key", key, _keys(Recipe))
+        prefix = "".join(f"{part}." for part in named)
+        return UnknownName("recipe key", key, _keys(LearnerOptions if named else Recipe, prefix))
     if error["type"] == "union_tag_invalid":
         tag, table = _CHOICES[section]
         return UnknownName(f"{section}.{tag}", str(error["ctx"]["tag"]), table)
@@ -123,4 +126,4 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
             yield from _keys(field.annotation, f"{prefix}{name}.")
         elif name in _CHOICES:
             for options, _ in _CHOICES[name][1].values():
-                yield from _keys(options, f"{name}.")
+                yield from _keys(options, f"{prefix}{name}.")

@@ -6,37 +6,43 @@ lost, since every number of a step comes from (seed, step).
 """
 
 import asyncio
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
-
-from pydantic import JsonValue
+from typing import Any
 
 from simarena.arena.arena import SimulatorArena
+from simarena.arena.episodes import Episode
+from simarena.arena.errors import RunFolderError
 from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
-from simarena.training import accounts, alarms, events
+from simarena.training import accounts, alarms, events, opposition
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
 from simarena.training.credit.turnppo import CriticCreditOptions
 from simarena.training.credit.vine import ForkCreditOptions
-from simarena.training.evaluation import POLICY, engine_spec, options_of, play_split, require_some, score, seats_of
+from simarena.training.evaluation import engines_of, options_of, play_split, require_some, score
+from simarena.training.exact import measure
 from simarena.training.forking import play_on
+from simarena.training.learners import Learners
 from simarena.training.lesson import Lesson
+from simarena.training.opposition import Opposition
 from simarena.training.plan import plan
 from simarena.training.provenance import provenance
 from simarena.training.report import write_report
 from simarena.training.samples import by_turn
-from simarena.training.starting_point import starting_model
+from simarena.training.seating import named
+from simarena.training.starting_point import starting_models
 from simarena.training.trackers import Trackers, open_copies
-from simarena.training.trainer import LocalTrainer, RayTrainer, TrainerDoor
 from simarena.training.trend import Trend, trend
 
 Emit = Callable[[events.Event], None]
+BOOKS = "run.json"
+"""In a checkpoint: the state of the run beside its learners."""
 
 
 class TrainReport(Frozen):
@@ -70,8 +76,8 @@ async def train(
     trackers = Trackers(folder.metric, copies, lambda text: emit(events.Note(text=text)))
     emit(events.Started(plan=plan(recipe), total_steps=recipe.steps, run=str(folder.path)))
     try:
-        model = await starting_model(recipe, emit)
-        report = await _run(recipe, folder, model, trackers, emit, resume, stop)
+        models = await starting_models(recipe, emit)
+        report = await _run(recipe, folder, models, trackers, emit, resume, stop)
     finally:
         trackers.close()
     report = report.model_copy(update={"seconds": time.monotonic() - began})
@@ -83,7 +89,7 @@ async def train(
 async def _run(
     recipe: Recipe,
     folder: RunFolder,
-    model: Path,
+    models: Mapping[str, Path],
     trackers: Trackers,
     emit: Emit,
     resume: bool,
@@ -93,16 +99,16 @@ async def _run(
         recipe.backend,
         bus=recipe.bus,
         seed=recipe.seed,
-        policies={POLICY: engine_spec(recipe, model)},
+        policies={**engines_of(recipe, models), **opposition.engines(recipe, models)},
         people=recipe.rollout.people,
         limits=recipe.rollout.limits,
     ) as arena:
-        trainer: TrainerDoor = (RayTrainer if recipe.backend == "ray" else LocalTrainer)(model, recipe)
+        learners = Learners.of(recipe, models)
         try:
             with folder.on_bus(arena.run, arena.bus.url):
-                return await Run(recipe, folder, arena, trainer, trackers, emit).to_the_end(resume, stop)
+                return await Run(recipe, folder, arena, learners, trackers, emit).to_the_end(resume, stop)
         finally:
-            await trainer.close()
+            await learners.close()
 
 
 class Run:
@@ -113,12 +119,13 @@ class Run:
         recipe: Recipe,
         folder: RunFolder,
         arena: SimulatorArena,
-        trainer: TrainerDoor,
+        learners: Learners,
         trackers: Trackers,
         emit: Emit,
     ) -> None:
         self._recipe, self._folder, self._arena = recipe, folder, arena
-        self._trainer, self._trackers, self._emit = trainer, trackers, emit
+        self._learners, self._trackers, self._emit = learners, trackers, emit
+        self._opposition = Opposition(recipe, arena, learners, folder.path / "population")
         self._ledger = Ledger()
         self._evidence = Evidence()
         self._step = 0
@@ -136,6 +143,8 @@ class Run:
         if resume:
             await self._restore()
         if self._before is None:
+            if self._recipe.population.every:
+                await self._opposition.grow(0)
             self._before = self._after = await self._evaluate()
             await self._save()
         self._since = (time.monotonic(), self._step)
@@ -169,7 +178,7 @@ class Run:
             play = self._arena.play(
                 self._recipe.scenario.name,
                 options=options_of(self._recipe, "train"),
-                seats=seats_of(self._recipe),
+                seats=lambda deal: self._opposition.company(lesson.step, lesson.number(deal)),
                 deals=deals,
                 group=self._recipe.rollout.group,
                 concurrency=self._recipe.rollout.concurrency,
@@ -181,13 +190,14 @@ class Run:
         played = time.monotonic()
         evidence, looked = await self._evidence_for(lesson)
         samples = lesson.samples(evidence)
-        metrics = {**looked, **await self._trainer.update(samples)}
+        metrics = {**looked, **await self._learners.update(samples)}
         if _due(self._step + 1, self._recipe.monitors.mutual_every):
-            metrics |= await self._trainer.mutual(samples, self._recipe.monitors.mutual_samples)
+            metrics |= await self._learners.mutual(samples, self._recipe.monitors.mutual_samples)
         updated = time.monotonic()
         self._step += 1
-        await self._arena.publish(POLICY, self._step, await self._trainer.weights())
+        await self._learners.publish(self._arena, self._step)
         published = time.monotonic()
+        grown = await self._opposition.grow(self._step) if _due(self._step, self._recipe.population.every) else {}
         batch = f"train-{self._step:06d}"
         accounts.write(self._folder, batch, lesson.accounts())
         self._folder.write_episodes(batch, lesson.episodes, lesson.fates)
@@ -197,6 +207,8 @@ class Run:
             {
                 **metrics,
                 **lesson.metrics(),
+                **self._opposition.learn_from(lesson.episodes),
+                **grown,
                 "time/rollout": played - began,
                 "time/update": updated - played,
                 "time/publish": published - updated,
@@ -205,28 +217,36 @@ class Run:
             },
         )
 
-    async def _evidence_for(self, lesson: Lesson) -> tuple[Evidence, dict[str, float]]:
-        """What this step's credit rule asks to know, and metrics of finding out."""
-        credit = self._recipe.credit_at(self._step)
-        if isinstance(credit, CriticCreditOptions):
-            drafts, hints = lesson.drafts(), lesson.hints() if credit.critic.privileged else {}
-            values = await self._trainer.values(drafts, hints)
-            return replace(self._evidence, values=by_turn(drafts, values)), {}
-        if isinstance(credit, ForkCreditOptions):
-            forks = await play_on(
-                self._arena,
-                lesson.kept(),
-                credit,
-                scenario=self._recipe.scenario.name,
-                prefix=f"fork-{self._step}",
-                concurrency=self._recipe.rollout.concurrency,
-            )
-            self._folder.write_episodes(f"fork-{self._step + 1:06d}", forks.episodes)
-            return replace(self._evidence, continuations=forks.continuations()), forks.metrics()
-        return self._evidence, {}
+    async def _evidence_for(self, lesson: Lesson) -> tuple[dict[str, Evidence], dict[str, float]]:
+        """What each learner's credit rule asks to know in this step, and metrics of finding out."""
+        known = dict.fromkeys(self._recipe.roster, self._evidence)
+        looked: dict[str, dict[str, float]] = {name: {} for name in known}
+        forked: list[Episode] = []
+        for name, learner in self._recipe.roster.items():
+            credit = learner.credit_at(self._step)
+            if isinstance(credit, CriticCreditOptions):
+                drafts, hints = lesson.drafts(name), lesson.hints(name) if credit.critic.privileged else {}
+                values = await self._learners.values(name, drafts, hints)
+                known[name] = replace(self._evidence, values=by_turn(drafts, values))
+            elif isinstance(credit, ForkCreditOptions):
+                forks = await play_on(
+                    self._arena,
+                    lesson.kept(name),
+                    credit,
+                    scenario=self._recipe.scenario.name,
+                    prefix=f"fork-{self._step}" if len(known) == 1 else f"fork-{self._step}-{name}",
+                    concurrency=self._recipe.rollout.concurrency,
+                )
+                forked += forks.episodes
+                known[name] = replace(self._evidence, continuations=forks.continuations())
+                looked[name] = forks.metrics()
+        if forked:
+            self._folder.write_episodes(f"fork-{self._step + 1:06d}", forked)
+        return known, named(looked)
 
     def _report_step(self, lesson: Lesson, row: dict[str, float]) -> None:
         ledger = self._ledger.counts()
+        row |= self._anchored()
         self._rows.append({**row, "step": float(self._step)})
         raised = alarms.raised(self._rows, self._recipe.alarms)
         row |= {f"alarms/{alert.alarm}": 1.0 for alert, _ in raised}
@@ -241,6 +261,13 @@ class Run:
                 seconds_left=self._seconds_left(),
             )
         )
+
+    def _anchored(self) -> dict[str, float]:
+        """How the evaluation just before this step went against frozen opponents, for alarms to look at."""
+        fresh = self._step == 1 or _due(self._step - 1, self._recipe.evaluation.every)
+        scores = list(self._after.anchors.values()) if fresh and self._after is not None else []
+        games = len(scores) * len(self._recipe.learning) * self._recipe.evaluation.deals
+        return {"anchor/score": sum(scores) / len(scores), "anchor/error": 0.5 / games**0.5} if scores else {}
 
     async def _alarmed(self) -> bool:
         """Say what alarms the step has raised, and act on them; whether the run is to end."""
@@ -261,7 +288,7 @@ class Run:
             await self._restore()
             self._alarms = told
             if not self._step:
-                await self._arena.publish(POLICY, 0, await self._trainer.weights())
+                await self._learners.publish(self._arena, 0)
         self._after = await self._evaluate()
         await self._save()
 
@@ -279,26 +306,33 @@ class Run:
             prefix=f"eval-{self._step}",
         )
         self._folder.write_episodes(f"eval-{self._step:06d}", episodes)
-        block = score(episodes)
+        exact = await measure(self._recipe, self._learners.first_words)
+        anchors = await self._opposition.against_anchors(self._step)
+        block = score(episodes).model_copy(update={"exploitability": exact, "anchors": anchors})
         rates = {"eval/success": block.success, **{f"eval/{n}": r.success for n, r in block.by_persona.items()}}
-        self._trackers.log(self._step, rates)
+        known = {f"eval/against {name}": value for name, value in anchors.items()}
+        known |= {} if exact is None else {"eval/exploitability": exact}
+        self._trackers.log(self._step, rates | known)
         self._emit(events.Evaluated(step=self._step, split=self._recipe.evaluation.split, block=block))
         return block
 
     async def _save(self) -> None:
         assert self._before is not None
         assert self._after is not None
-        extra: dict[str, JsonValue] = {
-            "ledger": cast("JsonValue", self._ledger.dump()),
+        books = {
+            "ledger": self._ledger.dump(),
             "baselines": dict(self._evidence.baselines),
             "alarms": [*self._alarms],
+            "population": self._opposition.book.model_dump(mode="json"),
             "before": self._before.model_dump(mode="json"),
             "after": self._after.model_dump(mode="json"),
         }
         with self._folder.checkpoint(self._step) as path:
-            await self._trainer.save(path, extra)
+            await self._learners.save(path)
+            (path / BOOKS).write_text(json.dumps(books, indent=1), encoding="utf-8")
         if "rollback" not in self._recipe.alarms.values():  # which may need any of them
             self._folder.prune({0, self._step})
+            self._opposition.prune()
         path = self._folder.checkpoints()[self._step]
         self._emit(events.Saved(step=self._step, path=str(path)))
 
@@ -306,18 +340,28 @@ class Run:
         """Go back to the newest checkpoint; without one, start anew."""
         steps = self._folder.checkpoints()
         self._step = max(steps, default=0)
-        extra = await self._trainer.load(steps[self._step]) if steps else {}
+        books = await self._load(steps[self._step]) if steps else {}
         self._folder.rewind(self._step if steps else -1)  # only now: a checkpoint that fails to load costs nothing
         if steps:
-            self._ledger = Ledger.load(cast("dict[str, object]", extra["ledger"]))
-            self._evidence = Evidence(cast("dict[str, float]", extra["baselines"]))
+            self._ledger = Ledger.load(books["ledger"])
+            self._evidence = Evidence(books["baselines"])
             self._rows = [row for row in self._folder.metrics() if "reward/mean" in row]
-            self._alarms = cast("list[str]", extra["alarms"])
-            self._before = events.Block.model_validate(extra["before"])
-            self._after = events.Block.model_validate(extra["after"])
+            self._alarms = books["alarms"]
+            await self._opposition.restore(books["population"])
+            self._before = events.Block.model_validate(books["before"])
+            self._after = events.Block.model_validate(books["after"])
         if self._step:
-            await self._arena.publish(POLICY, self._step, await self._trainer.weights())
+            await self._learners.publish(self._arena, self._step)
         self._emit(events.Note(text=f"going on from step {self._step} of {self._recipe.steps}"))
+
+    async def _load(self, path: Path) -> dict[str, Any]:
+        """Put a checkpoint into the learners; the run's own books of that step."""
+        await self._learners.load(path)
+        try:
+            books: dict[str, Any] = json.loads((path / BOOKS).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"checkpoint {str(path)!r} cannot be resumed: {error}") from None
+        return books
 
 
 def _due(step: int, every: int) -> bool:

@@ -24,8 +24,14 @@ RECIPE_OF_CLONES = 1
 """Raised when cloning itself changes, so that old clones are not taken for new ones."""
 
 
+async def starting_models(recipe: Recipe, emit: Callable[[events.Event], None]) -> dict[str, Path]:
+    """The model folder of every policy that the recipe seats, by learner. Raises as `starting_model` does."""
+    names = sorted({*recipe.roster, *recipe.frozen})
+    return {name: await starting_model(recipe.alone(name), emit) for name in names}
+
+
 async def starting_model(recipe: Recipe, emit: Callable[[events.Event], None]) -> Path:
-    """The folder to load policy and engine from. Raises UsageError for a model that cannot be had."""
+    """The folder that the recipe's only learner begins with. Raises UsageError for a model that cannot be had."""
     from simarena.agents import models
 
     model = recipe.policy.model

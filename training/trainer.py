@@ -8,40 +8,40 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import JsonValue
-
 from simarena.arena.errors import SimArenaError
 from simarena.arena.seeds import derive
-from simarena.training.config import Recipe
+from simarena.training.config import LearnerOptions
+from simarena.training.exact import Question
 from simarena.training.samples import Sample
 
 
 class Trainer:
     """Loads the model and learns. Heavy imports happen here, in the process that trains."""
 
-    def __init__(self, model: Path, recipe: Recipe) -> None:
+    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
         import torch
 
-        torch.set_num_threads(recipe.threads)
+        torch.set_num_threads(threads)
         from simarena.agents import models
         from simarena.training.critic import Critic
         from simarena.training.learner import Learner
 
-        self._recipe = recipe
+        self._options = options
         self.tokenizer = models.load_tokenizer(model)
         self.learner = Learner(
             models.load_model(model),
-            loss=recipe.loss,
-            optimiser=recipe.optimiser,
-            adapter=recipe.policy.lora if recipe.policy.train == "lora" else None,
-            seed=recipe.seed,
-            anchored=any(phase.loss.anchored for phase in recipe.phases),
+            loss=options.loss,
+            optimiser=options.optimiser,
+            adapter=options.policy.lora if options.policy.train == "lora" else None,
+            seed=seed,
+            anchored=any(phase.loss.anchored for phase in options.phases),
+            reference_every=options.policy.reference_every,
         )
         width = self.learner.model.config.hidden_size
-        self.critic = Critic(width, recipe.critic, derive("critic", recipe.seed)) if recipe.critic else None
+        self.critic = Critic(width, options.critic, derive("critic", seed)) if options.critic else None
 
     def update(self, batch: Sequence[Sample]) -> dict[str, float]:
-        self.learner.loss = self._recipe.loss_at(self.learner.version)
+        self.learner.loss = self._options.loss_at(self.learner.version)
         known = self.critic.learn(batch) if self.critic else {}
         return {**known, **self.learner.update(batch)}
 
@@ -73,19 +73,29 @@ class Trainer:
 
         return [ray.put(self.weights())]
 
-    def save(self, folder: Path, extra: dict[str, JsonValue]) -> None:
+    def save(self, folder: Path) -> None:
         from simarena.training import checkpoints
 
-        checkpoints.save(folder, self.learner, self.tokenizer, extra)
+        checkpoints.save(folder, self.learner, self.tokenizer)
         if self.critic:
             checkpoints.save_critic(folder, self.critic)
 
-    def load(self, folder: Path) -> dict[str, JsonValue]:
+    def load(self, folder: Path) -> None:
         from simarena.training import checkpoints
 
         if self.critic:
             checkpoints.load_critic(folder, self.critic)
-        return checkpoints.load(folder, self.learner)
+        checkpoints.load(folder, self.learner)
+
+    def snapshot(self, file: Path) -> None:
+        from simarena.training import checkpoints
+
+        checkpoints.save_weights(file, self.learner)
+
+    def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
+        from simarena.training import exact
+
+        return exact.first_words(self.learner.model, self.tokenizer, questions)
 
 
 class TrainerDoor(Protocol):
@@ -101,9 +111,17 @@ class TrainerDoor(Protocol):
         """For `SimulatorArena.publish`: arrays by name, or a reference to them."""
         ...
 
-    async def save(self, folder: Path, extra: dict[str, JsonValue]) -> None: ...
+    async def save(self, folder: Path) -> None: ...
 
-    async def load(self, folder: Path) -> dict[str, JsonValue]: ...
+    async def load(self, folder: Path) -> None: ...
+
+    async def snapshot(self, file: Path) -> None:
+        """Write the weights alone, adapters merged in, whole or not at all."""
+        ...
+
+    async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
+        """The policy's probability of each of a question's words, as `exact.first_words`."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -111,8 +129,8 @@ class TrainerDoor(Protocol):
 class LocalTrainer:
     """A trainer in this process."""
 
-    def __init__(self, model: Path, recipe: Recipe) -> None:
-        self._trainer = Trainer(model, recipe)
+    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
+        self._trainer = Trainer(model, options, seed, threads)
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         return await asyncio.to_thread(self._trainer.update, batch)
@@ -126,11 +144,17 @@ class LocalTrainer:
     async def weights(self) -> Any:
         return self._trainer.weights()
 
-    async def save(self, folder: Path, extra: dict[str, JsonValue]) -> None:
-        self._trainer.save(folder, extra)
+    async def save(self, folder: Path) -> None:
+        self._trainer.save(folder)
 
-    async def load(self, folder: Path) -> dict[str, JsonValue]:
-        return self._trainer.load(folder)
+    async def load(self, folder: Path) -> None:
+        self._trainer.load(folder)
+
+    async def snapshot(self, file: Path) -> None:
+        self._trainer.snapshot(file)
+
+    async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
+        return self._trainer.first_words(questions)
 
     async def close(self) -> None: ...
 
@@ -138,10 +162,10 @@ class LocalTrainer:
 class TrainerActor:
     """Builds a trainer in a process of its own, and does what it is told with it."""
 
-    def __init__(self, model: Path, recipe: Recipe) -> None:
+    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
         self._trainer: Trainer | Exception
         try:
-            self._trainer = Trainer(model, recipe)
+            self._trainer = Trainer(model, options, seed, threads)
         except (SimArenaError, OSError) as error:  # told to the first caller: Ray makes a crash report of it here
             self._trainer = error
 
@@ -158,10 +182,10 @@ class TrainerActor:
 class RayTrainer:
     """A trainer in a Ray actor of its own; its weights never pass through this process."""
 
-    def __init__(self, model: Path, recipe: Recipe) -> None:
+    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
         import ray
 
-        self._actor = ray.remote(TrainerActor).options(num_cpus=0).remote(model, recipe)
+        self._actor = ray.remote(TrainerActor).options(num_cpus=0).remote(model, options, seed, threads)
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         metrics: dict[str, float] = await self._do("update", batch)
@@ -179,12 +203,18 @@ class RayTrainer:
         (reference,) = await self._do("boxed_weights")
         return reference
 
-    async def save(self, folder: Path, extra: dict[str, JsonValue]) -> None:
-        await self._do("save", folder, extra)
+    async def save(self, folder: Path) -> None:
+        await self._do("save", folder)
 
-    async def load(self, folder: Path) -> dict[str, JsonValue]:
-        extra: dict[str, JsonValue] = await self._do("load", folder)
-        return extra
+    async def load(self, folder: Path) -> None:
+        await self._do("load", folder)
+
+    async def snapshot(self, file: Path) -> None:
+        await self._do("snapshot", file)
+
+    async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
+        answers: list[dict[str, float]] = await self._do("first_words", questions)
+        return answers
 
     async def _do(self, method: str, *arguments: Any) -> Any:
         result = await self._actor.do.remote(method, *arguments)

@@ -3,7 +3,7 @@
 A pure function of evaluations to a table that fits 80 columns. Knows no run and no policy.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -32,7 +32,18 @@ def comparison(columns: Mapping[str, Block], split: str = "held-out") -> Table:
         if any(value is not None for value in values):
             shown = [Text("–" if value is None else f"{value:.2f}") for value in values]
             table.add_row(Text(f"{label} (best: 0)"), *shown, "")
+    for label, measured in _measures(evaluations):
+        table.add_row(Text(one_line(label, 40)), *(Text("–" if n is None else f"{n:.3f}") for n in measured), "")
     return table
+
+
+def _measures(evaluations: Sequence[Block]) -> Iterator[tuple[str, list[float | None]]]:
+    """Numbers that are no share of episodes, where there are any."""
+    exact = [one.exploitability for one in evaluations]
+    if any(number is not None for number in exact):
+        yield "exploitability (best: 0)", exact
+    for anchor in sorted({name for one in evaluations for name in one.anchors}):
+        yield f"against {anchor.rpartition(':')[2]}", [one.anchors.get(anchor) for one in evaluations]
 
 
 def _row(table: Table, name: str, rates: Sequence[Rate | None], style: str = "") -> None:

@@ -49,10 +49,10 @@ def _next(recipe: Recipe, folder: RunFolder) -> Iterator[str]:
     """Three commands that work now."""
     scenario = recipe.scenario.name
     others = [
-        seat for seat in build_scenario(scenario, recipe.scenario.options).seats if seat not in recipe.learners
+        seat for seat in build_scenario(scenario, recipe.scenario.options).seats if seat not in recipe.learning
     ]
     run, simarena = runs.name_of(folder), invocation()
-    seats = [f"{seat}={run}" for seat in recipe.learners] + [f"{seat}=human" for seat in others[:1]]
+    seats = [f"{seat}={run}" for seat in recipe.learning] + [f"{seat}=human" for seat in others[:1]]
     yield f"{simarena} play {scenario} {' '.join(f'--seat {seat}' for seat in seats)}"
     yield f"{simarena} replay {run}"
     yield f"{simarena} eval {run} --deals 200"

@@ -6,7 +6,7 @@ and rewards; the rules of the game are `rules.py`'s.
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from simarena.arena.messages import Action, Draft, Message, Text, View, drafts, notice, say
 from simarena.arena.protocols import Scenario, Step
@@ -14,6 +14,7 @@ from simarena.arena.specs import AgentSpec
 from simarena.simulators.best_response import Game, information_sets
 from simarena.simulators.hearing import words
 from simarena.simulators.poker.rules import FORFEIT, Hand, LimitPoker
+from simarena.simulators.situations import Situation
 from simarena.simulators.splits import Split
 
 SEATS = FIRST, SECOND = "first", "second"
@@ -21,17 +22,6 @@ HOLD = "you hold the {card}."
 BOARD = "the board is {card}."
 WON, DRAWN = "{seat} wins {chips}.", "nobody wins."
 MOVES = "say one word a turn: check or bet; fold, call or raise once there is a bet."
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """One information set as its owner meets it."""
-
-    seat: str
-    view: View
-    messages: tuple[Message, ...]
-    moves: tuple[str, ...]
-    """What may be said; saying anything else is `forfeit`."""
 
 
 class PokerTable(Scenario[Hand]):

@@ -3,35 +3,15 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from commands import command, environment, finish, kill_when
 
 from simarena.arena.record import RunFolder
 
-SUPPORT = Path(__file__).parent.parent / "support"
-ECHO = SUPPORT / "echo.toml"
 pytestmark = pytest.mark.slow
-
-
-def command(out: Path, *more: str) -> list[str]:
-    what = ["--resume"] if "--resume" in more else [str(ECHO), *more]
-    return [str(Path(sys.executable).parent / "simarena"), "train", *what, "--out", str(out), "--json"]
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(SUPPORT), "OMP_NUM_THREADS": "1"}
-
-
-def finish(out: Path, *more: str) -> dict[str, object]:
-    done = subprocess.run(command(out, *more), env=environment(), capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    report: dict[str, object] = json.loads(done.stdout)
-    return report
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,19 +60,6 @@ def test_the_trainer_scores_what_the_engine_sampled(straight: Path) -> None:
     gaps = [row["mismatch/max"] for row in RunFolder.open(straight).metrics() if "mismatch/max" in row]
     assert len(gaps) == 8
     assert max(gaps) < 1e-5
-
-
-def kill_when(process: "subprocess.Popen[bytes]", run: Path, step: int) -> None:
-    """SIGKILL once this step is in the metrics: the run is then inside the next one, or saving this one."""
-    metrics = run / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while f'"step": {step}' not in (metrics.read_text() if metrics.exists() else ""):
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    time.sleep(0.02 * step)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
 
 
 def test_a_run_killed_again_and_again_equals_one_that_was_not(straight: Path, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def healthy(seed: int = 0, steps: int = 60) -> list[dict[str, float]]:
                         "mutual/information": 2.0 - done + chance.gauss(0, 0.1),
                         "mutual/retrieval": 0.8,
                         "mutual/chance": 1 / 16,
+                        "anchor/score": 0.5 + 0.2 * done + chance.gauss(0, 0.01),
+                        "anchor/error": 0.02,
                     }
                     if step % 5 == 0
                     else {}
@@ -69,6 +71,7 @@ COLLAPSES: dict[str, Spoil] = {
     "repetition": lambda t, row: {"tokens/repetition": 0.05 + 0.8 * t},
     "length": lambda t, row: {"tokens/per_turn": 6.0 + 18.0 * t},
     "hacking": lambda t, row: {"outcome/mean": 0.7 * (1 - 0.5 * t) + row["outcome/mean"] / 10},
+    "selfplay": lambda t, row: {"anchor/score": 0.6 * (1 - 0.5 * t)} if "anchor/score" in row else {},
     "disagreement": lambda t, row: {"reward/discordance": 0.1 + 0.7 * t},
 }
 

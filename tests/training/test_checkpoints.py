@@ -11,7 +11,8 @@ from safetensors import SafetensorError
 
 from simarena.arena.errors import RunFolderError
 from simarena.training import checkpoints
-from simarena.training.config import Lora
+from simarena.training.config import Lora, OptimiserOptions
+from simarena.training.learner import Learner
 from simarena.training.losses.grpo import GRPOOptions
 
 
@@ -33,14 +34,30 @@ def test_resume_is_a_continuation(adapter: Lora | None, loss: GRPOOptions, tmp_p
     wanted = [straight.update(BATCH) for _ in range(6)]
     first = learner(adapter=adapter, loss=loss, warmup=4, weight_decay=0.01)
     got = [first.update(BATCH) for _ in range(3)]
-    checkpoints.save(tmp_path, first, tokenizer, {"ledger": {"fates": []}, "step": 3})
+    checkpoints.save(tmp_path, first, tokenizer)
     second = learner(adapter=adapter, loss=loss, warmup=4, weight_decay=0.01)
-    assert checkpoints.load(tmp_path, second) == {"ledger": {"fates": []}, "step": 3}
+    checkpoints.load(tmp_path, second)
     assert second.version == 3
     got += [second.update(BATCH) for _ in range(3)]
     assert got == wanted
     for name, array in straight.weights().items():
         assert (second.weights()[name] == array).all(), name
+
+
+def test_a_reference_that_moves_is_resumed_where_it_was(tmp_path: Path, tokenizer: Any) -> None:
+    def fresh() -> Learner:
+        return Learner(llama(), GRPOOptions(kl_beta=0.5), OptimiserOptions(lr=1e-2), reference_every=2)
+
+    straight = fresh()
+    wanted = [straight.update(BATCH)["kl/reference"] for _ in range(6)]
+    assert [kl == pytest.approx(0.0, abs=1e-6) for kl in wanted] == [True, False] * 3
+    first = fresh()
+    got = [first.update(BATCH)["kl/reference"] for _ in range(3)]
+    checkpoints.save(tmp_path, first, tokenizer)
+    second = fresh()
+    checkpoints.load(tmp_path, second)
+    got += [second.update(BATCH)["kl/reference"] for _ in range(3)]
+    assert got == wanted
 
 
 @pytest.mark.parametrize("adapter", [None, ADAPTER])
@@ -49,7 +66,7 @@ def test_loads_with_the_auto_classes(adapter: Lora | None, tmp_path: Path, token
 
     subject = learner(adapter=adapter, lr=1e-2)
     subject.update(BATCH)
-    checkpoints.save(tmp_path, subject, tokenizer, {})
+    checkpoints.save(tmp_path, subject, tokenizer)
     model = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert type(model).__name__ == "LlamaForCausalLM"
     assert model.dtype == torch.float32
@@ -61,14 +78,14 @@ def test_loads_with_the_auto_classes(adapter: Lora | None, tmp_path: Path, token
 def test_files_are_safetensors_and_json(tmp_path: Path, tokenizer: Any) -> None:
     subject = learner(adapter=ADAPTER)
     subject.update(BATCH)
-    checkpoints.save(tmp_path, subject, tokenizer, {})
+    checkpoints.save(tmp_path, subject, tokenizer)
     suffixes = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert suffixes <= {".json", ".safetensors", ".jinja"}
     assert json.loads((tmp_path / "trainer/state.json").read_text())["version"] == 1
 
 
 def test_a_checkpoint_before_the_first_step_can_be_resumed(tmp_path: Path, tokenizer: Any) -> None:
-    checkpoints.save(tmp_path, learner(), tokenizer, {})
+    checkpoints.save(tmp_path, learner(), tokenizer)
     fresh, resumed = learner(), learner(seed=3)
     checkpoints.load(tmp_path, resumed)
     assert fresh.update(BATCH) == resumed.update(BATCH)
@@ -77,7 +94,7 @@ def test_a_checkpoint_before_the_first_step_can_be_resumed(tmp_path: Path, token
 def test_what_does_not_fit_is_refused(tmp_path: Path, tokenizer: Any) -> None:
     full, low_rank = tmp_path / "full", tmp_path / "lora"
     for folder, adapter in ((full, None), (low_rank, ADAPTER)):
-        checkpoints.save(folder, learner(adapter=adapter), tokenizer, {})
+        checkpoints.save(folder, learner(adapter=adapter), tokenizer)
     with pytest.raises(RunFolderError, match="cannot be resumed"):
         checkpoints.load(full, learner(adapter=ADAPTER))
     with pytest.raises(RunFolderError, match=r"policy\.lora"):
@@ -100,11 +117,11 @@ def test_a_disk_that_fills_up_is_said(tmp_path: Path, tokenizer: Any, monkeypatc
 
     monkeypatch.setattr(checkpoints, "save_file", full)
     with pytest.raises(RunFolderError, match=r"cannot write checkpoint .*No space left"):
-        checkpoints.save(tmp_path, learner(), tokenizer, {})
+        checkpoints.save(tmp_path, learner(), tokenizer)
 
 
 def test_saving_leaves_the_learner_as_it_was(tmp_path: Path, tokenizer: Any) -> None:
     saved, other = learner(adapter=ADAPTER), learner(adapter=ADAPTER)
-    checkpoints.save(tmp_path, saved, tokenizer, {})
+    checkpoints.save(tmp_path, saved, tokenizer)
     assert saved.update(BATCH) == other.update(BATCH)
     assert llama().config.vocab_size == VOCAB

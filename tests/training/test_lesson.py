@@ -14,7 +14,7 @@ RECIPE = Recipe(
     name="toy",
     scenario=ScenarioChoice(name="toy:Toy"),
     rollout=RolloutOptions(deals=3, group=4),
-    seats={SEAT: "learner"},
+    seats={SEAT: "learner:assistant"},
 )
 
 
@@ -49,7 +49,7 @@ def test_dropped_groups_are_replaced_once_and_every_episode_has_one_fate() -> No
     assert not set(second) & set(first)
     lesson.take(played(lesson, second, [EQUAL, MIXED]))
     assert lesson.wanted() == []
-    learned = lesson.samples()
+    learned = lesson.samples()["assistant"]
     assert {sample.key.rpartition("/")[0] for sample in learned} == {
         f"train-5/{deal}/{member}/{SEAT}" for deal in (first[0], second[1]) for member in range(4)
     }
@@ -69,7 +69,7 @@ def test_refill_is_the_number_of_extra_rounds(refill: int, rounds: int) -> None:
         lesson.take(played(lesson, deals, [EQUAL] * len(deals)))
         asked += 1
     assert asked == rounds
-    assert lesson.samples() == []
+    assert lesson.samples() == {"assistant": []}
 
 
 def test_a_lesson_repeated_after_a_kill_is_the_same_and_the_next_is_another() -> None:
@@ -84,7 +84,10 @@ def test_a_lesson_repeated_after_a_kill_is_the_same_and_the_next_is_another() ->
 
 def test_an_episode_of_two_learners_is_trained_if_either_learns_from_it() -> None:
     recipe = RECIPE.model_copy(
-        update={"seats": {SEAT: "learner", "user": "learner"}, "rollout": RolloutOptions(deals=1, group=2)}
+        update={
+            "seats": {SEAT: "learner:assistant", "user": "learner:assistant"},
+            "rollout": RolloutOptions(deals=1, group=2),
+        }
     )
     ledger = Ledger()
     lesson = Lesson(recipe, 0, ledger)

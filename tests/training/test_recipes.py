@@ -33,7 +33,7 @@ def test_defaults_are_the_vetted_settings() -> None:
     assert (recipe.rollout.group, recipe.rollout.temperature, recipe.rollout.top_p) == (8, 1.0, 1.0)
     assert (recipe.credit.normalise, recipe.credit.shuffle) == ("centre", False)
     assert (recipe.filters.zero_variance, recipe.filters.min_group) == (1e-6, 0.75)
-    assert recipe.learners == ("assistant",)
+    assert recipe.learning == {"assistant": "learner"}
 
 
 def test_overrides_are_typed_like_toml() -> None:

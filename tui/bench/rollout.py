@@ -22,9 +22,11 @@ from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec, EngineSpec, build_scenario
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
-from simarena.training.evaluation import POLICY, options_of
+from simarena.training.evaluation import options_of
 from simarena.training.events import Event, StepDone
+from simarena.training.learners import Learners
 from simarena.training.run import Run
+from simarena.training.seating import LEARNER
 from simarena.training.starting_point import starting_model
 from simarena.training.trackers import Trackers
 from simarena.training.trainer import LocalTrainer
@@ -56,7 +58,7 @@ async def measure(model: str, steps: int, emit: Callable[[Event], None]) -> Asyn
 
 async def _prompts(recipe: Recipe, count: int) -> list[GenerateRequest]:
     """Assistant turns in mid-conversation, from conversations of the recipe's scripted teacher."""
-    options, (seat, *_) = options_of(recipe, "train"), recipe.learners
+    options, (seat, *_) = options_of(recipe, "train"), recipe.learning
     teacher = AgentSpec(agent=stand_in(recipe.scenario.name))
     rules = build_scenario(recipe.scenario.name, options)
     requests = []
@@ -120,10 +122,10 @@ async def _steps(recipe: Recipe, folder: Path) -> AsyncIterator[Figure]:
 
 async def _train(recipe: Recipe, folder: Path, note: Callable[[Event], None]) -> None:
     """The recipe's run loop around a timed engine, in a folder that is thrown away."""
-    options: dict[str, JsonValue] = {"model": str(folder), "policy": POLICY}
-    policies = {POLICY: EngineSpec(engine="simarena.tui.bench.timed:TimedEngine", options=options)}
+    options: dict[str, JsonValue] = {"model": str(folder), "policy": LEARNER}
+    policies = {LEARNER: EngineSpec(engine="simarena.tui.bench.timed:TimedEngine", options=options)}
     with tempfile.TemporaryDirectory() as place, closing(RunFolder.create(Path(place) / "run")) as run:
         trackers = Trackers(run.metric, [], lambda _: None)
         async with SimulatorArena(policies=policies, seed=recipe.seed, limits=recipe.rollout.limits) as arena:
-            trainer = LocalTrainer(folder, recipe)
-            await Run(recipe, run, arena, trainer, trackers, note).to_the_end(False, asyncio.Event())
+            learners = Learners({LEARNER: LocalTrainer(folder, recipe)})
+            await Run(recipe, run, arena, learners, trackers, note).to_the_end(False, asyncio.Event())

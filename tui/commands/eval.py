@@ -39,7 +39,8 @@ async def _evaluate(
     chosen = (recipe_of(folder) if recipe is None else None) or recipe_file.load(recipe or DEFAULT_RECIPE)
     if backend is not None:
         chosen = recipe_file.parse({**chosen.model_dump(exclude_unset=True), "backend": backend})
-    score, _ = await evaluate_checkpoint(folder, chosen, split=split, deals=deals, seed=seed)
+    models = dict.fromkeys((*chosen.roster, *chosen.frozen), folder)
+    score, _ = await evaluate_checkpoint(models, chosen, split=split, deals=deals, seed=seed)
     if json:
         emit({"checkpoint": str(folder), "split": split, **score.model_dump(mode="json")})
     else:

@@ -49,7 +49,7 @@ def cycles(results: Sequence[Result], strengths: Strengths, seed: int = 0) -> Cy
     names = strengths.estimate.entrants
     points, meetings = _encounters(results, names)
     gaps = (strengths.estimate.values[:, None] - strengths.estimate.values[None, :]) / POINTS
-    triples, share = _cyclic(np.sign(2 * points - meetings))
+    triples, share = cyclic(np.sign(2 * points - meetings))
     met, chance = meetings > 0, 1 / (1 + np.exp(-gaps))
     payoff = np.where(met, np.divide(points, meetings, out=np.zeros_like(points), where=met), chance)
     ranks = dict(zip(names, alpha_rank(payoff).tolist(), strict=True))
@@ -129,7 +129,7 @@ def _encounters(results: Sequence[Result], names: Sequence[str]) -> tuple[Floats
     return points, meetings
 
 
-def _cyclic(ahead: Floats) -> tuple[int, float]:
+def cyclic(ahead: Floats) -> tuple[int, float]:
     """(decided triples, share cyclic) of a majority matrix of −1, 0 and 1."""
     beats = (ahead > 0).astype(np.float64)
     decided = beats + beats.T

@@ -17,7 +17,7 @@ RECIPE = Recipe(
     name="toy",
     scenario=ScenarioChoice(name="toy:Toy"),
     rollout=RolloutOptions(deals=2, group=3),
-    seats={SEAT: "learner"},
+    seats={SEAT: "learner:assistant"},
     filters=FilterOptions(min_group=0.5),
 )
 
@@ -46,7 +46,7 @@ def lesson() -> Lesson:
 
 def test_accounts_hold_what_training_used_and_come_back(tmp_path: Path) -> None:
     step = lesson()
-    learned = step.samples()
+    learned = step.samples()["assistant"]
     folder = RunFolder.create(tmp_path / "run")
     accounts.write(folder, "train-000005", step.accounts())
     kept = accounts.read(folder, "train-000005")

@@ -18,6 +18,7 @@ from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.training import accounts
 from simarena.training.accounts import Account
+from simarena.training.seating import chair
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Opened, opened_of
 from simarena.tui.feed.rows import row_of, short
@@ -262,4 +263,8 @@ def _metric(line: bytes) -> dict[str, Any]:
 
 def _learners(recipe: Mapping[str, Any]) -> list[str]:
     seats = recipe.get("seats")
-    return sorted(seat for seat, who in seats.items() if who == "learner") if isinstance(seats, dict) else []
+    return (
+        sorted(seat for seat, who in seats.items() if chair(str(who)).kind == "learner")
+        if isinstance(seats, dict)
+        else []
+    )

@@ -159,7 +159,10 @@ class Episode(Frozen):
         """Token records of this seat's turns; raises RecordError if some turn has none."""
         records = tuple(turn.record for turn in self.turns_of(seat))
         if any(record is None for record in records):
-            raise RecordError(f"seat {seat!r} of episode {self.id!r} has turns without token records")
+            raise RecordError(
+                f"seat {seat!r} of episode {self.id!r} has turns without token records, so it cannot learn: "
+                f"play it by an engine that samples here, such as 'transformers'"
+            )
         return tuple(record for record in records if record is not None)
 
     def trajectories_of(self, seat: str) -> tuple[Trajectory, ...]:

@@ -147,6 +147,9 @@ class Engine(Protocol):
     Contract, held by one conformance suite over all engines: a completion depends only on the request and
     the version (not on batch mates, order or caches), its log-probs are those of the distribution it was
     sampled from, and after `update_weights` returns every new token comes from the new version.
+
+    A factory with `token_records = False` says that its completions never have a record: no seat of it can learn,
+    and training refuses it before anything is played.
     """
 
     policy: str

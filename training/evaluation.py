@@ -12,10 +12,10 @@ from pydantic import JsonValue
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import FAULTY, Episode
-from simarena.arena.errors import SimArenaError
-from simarena.arena.specs import AgentSpec, EngineSpec
+from simarena.arena.errors import SimArenaError, UsageError
+from simarena.arena.specs import AgentSpec, EngineSpec, resolve
 from simarena.simulators.adversaries import harmful_compliance, over_refusal
-from simarena.training.config import LearnerOptions, Recipe
+from simarena.training.config import LearnerOptions, PolicyOptions, Recipe
 from simarena.training.events import Block, Rate
 from simarena.training.seating import chair, start_of
 
@@ -114,6 +114,20 @@ def engine_spec(learner: LearnerOptions, model: Path, policy: str) -> EngineSpec
     """The learner's engine around the model in this folder, under this name."""
     options: dict[str, JsonValue] = {**learner.policy.options, "model": str(model), "policy": policy}
     return EngineSpec(engine=learner.policy.engine, options=options, replicas=learner.policy.replicas)
+
+
+def require_records(recipe: Recipe) -> None:
+    """Raise UsageError for a learner whose engine gives no token records: it would have nothing to learn from."""
+    for name, learner in recipe.roster.items():
+        engine = learner.policy.engine
+        # The default one gives them, and loading it would slow a dry run.
+        if engine == PolicyOptions().engine or getattr(resolve("engines", engine), "token_records", True):
+            continue
+        seats = ", ".join(seat for seat, policy in recipe.learning.items() if policy == name)
+        raise UsageError(
+            f"policy.engine = {engine!r} gives no token records, so {seats} cannot learn: use an engine that samples "
+            f"here, such as 'transformers'"
+        )
 
 
 async def play_split(

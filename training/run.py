@@ -25,7 +25,14 @@ from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
 from simarena.training.credit.turnppo import CriticCreditOptions
 from simarena.training.credit.vine import ForkCreditOptions
-from simarena.training.evaluation import engines_of, options_of, play_split, require_some, score
+from simarena.training.evaluation import (
+    engines_of,
+    options_of,
+    play_split,
+    require_records,
+    require_some,
+    score,
+)
 from simarena.training.exact import measure
 from simarena.training.forking import play_on
 from simarena.training.learners import Learners
@@ -70,6 +77,7 @@ async def train(
 ) -> TrainReport:
     """Train to the end of the recipe, or until `stop` is set: then the step is finished and saved."""
     began = time.monotonic()
+    require_records(recipe)
     if not resume:
         folder.describe(provenance(recipe))
     copies = open_copies(recipe.trackers, folder.path, recipe.model_dump(mode="json"))

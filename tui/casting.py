@@ -5,13 +5,14 @@ Owns the grammar of `--seat seat=who` and of checkpoint names. Loads a model onl
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.record import RunFolder
-from simarena.arena.specs import AgentSpec, EngineSpec, build_agent, table
+from simarena.arena.specs import AgentSpec, EngineSpec, build_agent, build_engine, resolve, table
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
 from simarena.training.events import Event
@@ -27,6 +28,8 @@ MODELS = {
 
 REMOTE = "remote:"
 """`remote:NAME` is any process that reads lane `remote.NAME` on the bus."""
+SERVED = "openai:"
+"""`openai:MODEL` is a model behind any server that speaks chat completions."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,8 @@ async def cast(
             chosen.seats[seat] = human.SPEC
         elif who.startswith(REMOTE):
             chosen.seats[seat] = AgentSpec.of_remote(who.removeprefix(REMOTE))
+        elif who.startswith(SERVED):
+            chosen.seats[seat], chosen.policies[seat] = _served(seat, who.removeprefix(SERVED), more)
         elif who in table("agents") or ":" in who:
             chosen.seats[seat] = AgentSpec(agent=who, options=more)
             build_agent(chosen.seats[seat])
@@ -81,6 +86,17 @@ async def cast(
             engine: dict[str, JsonValue] = {"model": str(folder), "policy": seat}
             chosen.policies[seat] = EngineSpec(engine=recipe.policy.engine, options=engine)
     return chosen
+
+
+def _served(seat: str, model: str, options: Mapping[str, JsonValue]) -> tuple[AgentSpec, EngineSpec]:
+    """A policy on a server: its agent takes the options that it knows, the engine all others."""
+    own = {
+        name: value for name, value in options.items() if name in signature(resolve("agents", "policy")).parameters
+    }
+    rest = {name: value for name, value in options.items() if name not in own}
+    engine = EngineSpec(engine="openai", options={**rest, "model": model, "policy": seat})
+    build_engine(engine)  # a key that is not set is told now, not by every conversation
+    return AgentSpec.of_policy(seat, **own), engine
 
 
 def default_seats(scenario: str, free: Iterable[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ PACKAGES = (
 EXTRAS = {
     "tensorboard": "pip install 'simarena[tensorboard]'",
     "wandb": "pip install 'simarena[wandb]'",
+    "openai": "pip install 'simarena[openai]'",
 }
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from simarena.arena.errors import SimArenaError, UsageError
-from simarena.tui.commands import bench, compare, doctor, play, replay, tournament, train, watch, why
+from simarena.tui.commands import bench, compare, doctor, play, replay, serve, tournament, train, watch, why
 from simarena.tui.commands import eval as evaluate
 from simarena.tui.commands import list as listing
 from simarena.tui.console import complain
@@ -36,6 +36,7 @@ app.command()(why.why)
 app.command(name="list")(listing.listing)
 app.command()(tournament.tournament)
 app.command()(compare.compare)
+app.command()(serve.serve)
 app.command()(doctor.doctor)
 app.add_typer(bench.app, name="bench")
 

@@ -187,3 +187,11 @@ def test_eval_refuses_what_it_cannot_find(cli, arguments: list[str], value: str,
     (line,) = done.err.splitlines()
     assert value in line
     assert fix in line
+
+
+def test_a_served_model_is_refused_as_a_learner_and_nothing_is_made(cli) -> None:
+    for more in ((), ("--dry-run",)):
+        done = cli("train", "-s", "policy.engine=openai", *more)
+        assert done.code == 2
+        assert "policy.engine = 'openai' gives no token records, so assistant cannot learn" in done.err
+    assert not Path("runs").exists()

@@ -20,7 +20,7 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
-from simarena.training.evaluation import options_of, seats_of
+from simarena.training.evaluation import options_of, require_records, seats_of
 from simarena.training.events import Note
 from simarena.training.plan import plan
 from simarena.training.run import TrainReport
@@ -84,6 +84,7 @@ def _check(recipe: Recipe) -> None:
     for split in ("train", recipe.evaluation.split):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
     cast_seats(rules, seats_of(recipe))
+    require_records(recipe)
     if recipe.policy.model == smollm2.NAME:
         smollm2.find_gguf()
     elif recipe.policy.model not in MODELS:

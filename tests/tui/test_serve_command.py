@@ -22,8 +22,9 @@ from simarena.arena.arena import SimulatorArena
 from simarena.arena.errors import AgentFault, UsageError
 from simarena.arena.messages import Tool, ToolCall
 from simarena.arena.protocols import ChatTurn, Completion, GenerateRequest
-from simarena.arena.specs import AgentSpec, EngineSpec
+from simarena.arena.specs import AgentSpec, EngineSpec, build_engine
 from simarena.simulators.scenarios.service_desk import ServiceDesk
+from simarena.tui.casting import cast
 from simarena.tui.endpoint import Endpoint, listening
 
 TOKEN = "let-me-in"
@@ -128,6 +129,22 @@ async def test_a_seat_is_played_through_it(url: str) -> None:
     assert episode.turns_of("assistant")
     with pytest.raises(Exception, match="without token records, so it cannot learn"):
         episode.trajectories_of("assistant")
+
+
+async def test_a_seat_is_cast_by_name_with_options_for_agent_and_engine(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    options = {"seller": {"temperature": 0.0, "price_read": 2.5}}
+    chosen = await cast({"seller": "openai:desk"}, lambda _: None, options)  # type: ignore[arg-type]
+    assert chosen.seats == {"seller": AgentSpec.of_policy("seller", temperature=0.0)}
+    (engine,) = chosen.policies.values()
+    assert engine.options == {"model": "desk", "policy": "seller", "price_read": 2.5}
+    assert (await build_engine(engine).generate([ask()]))[0].record is None
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="environment variable OPENAI_API_KEY is not set"):
+        await cast({"seller": "openai:desk"}, lambda _: None)
 
 
 async def test_a_wrong_token_or_model_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

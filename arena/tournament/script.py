@@ -38,7 +38,8 @@ class Entrant(Frozen):
 
     agent: str
     """As in `play --seat`: an agent by name or `module:Factory`, `tiny`, `smollm2`, a run, a model folder,
-    `human`, `openai:MODEL` for one on a server, or `remote:NAME` for a process that takes its seat over the bus."""
+    `human`, `openai:MODEL` for one on a server, or `remote:NAME` for a process that takes its seat over the
+    bus."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
     """The agent's options; of `openai:MODEL`, its engine's too."""
 

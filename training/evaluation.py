@@ -125,8 +125,8 @@ def require_records(recipe: Recipe) -> None:
             continue
         seats = ", ".join(seat for seat, policy in recipe.learning.items() if policy == name)
         raise UsageError(
-            f"policy.engine = {engine!r} gives no token records, so {seats} cannot learn: use an engine that samples "
-            f"here, such as 'transformers'"
+            f"policy.engine = {engine!r} gives no token records, so {seats} cannot learn: use an engine that "
+            f"samples here, such as 'transformers'"
         )
 
 

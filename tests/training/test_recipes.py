@@ -92,7 +92,7 @@ def test_unknown_names_say_the_nearest(override: str, message: str) -> None:
         ("rollout.top_p=0.9", "'rollout.top_p' = 0.9: must be 1"),
         ("loss.clip_low=high", "'loss.clip_low' = 'high': Input should be a valid number"),
         ("rollout.group=0", "'rollout.group' = 0: Input should be greater than 0"),
-        ("policy.engine=magic", "'policy.engine' = 'magic': unknown engine 'magic': known: transformers"),
+        ("policy.engine=magic", "'policy.engine' = 'magic': unknown engine 'magic': known: openai, transformers"),
         ("seats.assistant=clerk", "nobody learns"),
         ("steps", "'steps' is not of the form key=value"),
         ("steps.more=1", "'steps' is a value, not a table"),

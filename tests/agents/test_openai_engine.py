@@ -11,9 +11,14 @@ from aiohttp import web
 
 from simarena.agents.engines.openai import OpenAIEngine
 from simarena.arena.errors import AgentFault, UsageError
-from simarena.arena.messages import Tool
+from simarena.arena.messages import Observation, Tool, View
 from simarena.arena.protocols import ChatTurn, Engine, GenerateRequest
+from simarena.arena.seeds import rng
 from simarena.arena.specs import EngineSpec, build_engine, resolve
+from simarena.simulators.judges.cases import Case
+from simarena.simulators.judges.jurors import EngineJuror
+from simarena.simulators.llm_user import LLMUser
+from simarena.simulators.scenarios.service_desk import ServiceDesk
 
 KEY = "sk-very-secret"
 BOOK = Tool(name="book", description="", parameters={"day": {"type": "string"}})
@@ -187,3 +192,16 @@ def test_its_absence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(UsageError, match=r"openai is not installed: run `pip install 'simarena\[openai\]'`"):
         resolve("engines", "openai")
+
+
+async def test_it_plays_a_person_and_judges(server: Server) -> None:
+    """A simulated customer and a juror named as data; both are anyone's engine."""
+    options = {"model": "m", "base_url": server.url}
+    user = LLMUser(OpenAIEngine("m", base_url=server.url))
+    view = View(private=ServiceDesk(personas=["cooperative"]).deal(rng("llm")).deal.private)
+    action = await user.act(Observation(episode="e", scenario="s", seat="user", turn=0, seed=1, view=view))
+    assert (action.text, action.record) == ("said 1", None)
+    case = Case(question="Who?", seats=("a", "b"), labels=("ann", "bob", "tie"), lines=())
+    assert await EngineJuror(EngineSpec(engine="openai", options=options), family="m").choose(case) == "unreadable"
+    assert server.seen[1]["temperature"] == 0.0
+    assert "Who?" in str(server.seen[1]["messages"])

@@ -156,8 +156,8 @@ def _with_model(recipe: Recipe, name: str) -> Recipe:
 
 def _checkpoint(folder: Path) -> Path:
     """The folder itself, or the newest checkpoint of the run folder that it is."""
-    if not (folder / "run.json").is_file():
-        return folder
+    if (folder / "config.json").is_file() or not (folder / "run.json").is_file():
+        return folder  # a checkpoint keeps a run.json of its own beside the model
     newest = runs.newest_checkpoint(RunFolder.open(folder))
     if newest is None:
         raise UsageError(

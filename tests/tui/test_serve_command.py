@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,7 +25,8 @@ from simarena.arena.messages import Tool, ToolCall
 from simarena.arena.protocols import ChatTurn, Completion, GenerateRequest
 from simarena.arena.specs import AgentSpec, EngineSpec, build_engine
 from simarena.simulators.scenarios.service_desk import ServiceDesk
-from simarena.tui.casting import cast
+from simarena.training import recipe_file
+from simarena.tui.casting import DEFAULT_RECIPE, cast, model
 from simarena.tui.endpoint import Endpoint, listening
 
 TOKEN = "let-me-in"
@@ -216,6 +218,13 @@ async def test_a_taken_port_is_told(url: str, local: TransformersEngine) -> None
     with pytest.raises(UsageError, match=r"is taken on 127\.0\.0\.1: choose another"):
         async with listening(Endpoint(local, "desk", TOKEN), int(url.split(":")[2].split("/")[0])):
             raise AssertionError("two servers on one port")
+
+
+async def test_a_checkpoint_is_a_model_though_it_keeps_the_books_of_its_run(folder: Path, tmp_path: Path) -> None:
+    """A checkpoint of a run with one learner holds model and `run.json` side by side."""
+    step = shutil.copytree(folder, tmp_path / "step-5")
+    (step / "run.json").write_text("{}")
+    assert await model(str(step), recipe_file.load(DEFAULT_RECIPE), lambda _: None) == step
 
 
 def test_a_checkpoint_nobody_has_is_told(cli: Any) -> None:

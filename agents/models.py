@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from simarena.agents import smollm2
+from simarena.agents import exactness, smollm2  # noqa: F401  (exactness speaks to the matrix library, once)
 from simarena.arena.errors import UsageError
 
 Dtype = Literal["float32", "bfloat16"]

@@ -2,8 +2,8 @@
 
 Neither the number of queries beside it, nor padding, nor how a prompt was cut into pieces changes it, so that
 one conversation gives the same bits alone, in any batch, from a cache or without one, and in the scorer.
-What makes it so, measured with torch's CPU kernels in float32: a matrix product treats a row alike for every
-number of rows from 4 up; masked scores are exactly -inf, so their weights are exactly 0; the weighted sum
+What makes it so, measured with torch's CPU kernels in float32 (see `agents.exactness`): a matrix product treats
+a row alike for every number of rows from 4 up; masked scores are exactly -inf, so their weights are exactly 0; the weighted sum
 over keys runs in blocks of one fixed size, since one product over all keys splits its sum by their number.
 Registered with transformers as `simarena_exact`. Knows no engine and no scheduling.
 """
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AttentionInterface
 
+from simarena.agents import exactness  # noqa: F401  (read by the matrix library at its first product)
 from simarena.arena.errors import UsageError
 
 NAME = "simarena_exact"

@@ -3,8 +3,9 @@
 Neither the number of queries beside it, nor padding, nor how a prompt was cut into pieces changes it, so that
 one conversation gives the same bits alone, in any batch, from a cache or without one, and in the scorer.
 What makes it so, measured with torch's CPU kernels in float32 (see `agents.exactness`): a matrix product treats
-a row alike for every number of rows from 4 up; masked scores are exactly -inf, so their weights are exactly 0; the weighted sum
-over keys runs in blocks of one fixed size, since one product over all keys splits its sum by their number.
+a row alike for every number of rows from 4 up; masked scores are exactly -inf, so their weights are exactly 0;
+the weighted sum over keys runs in blocks of one fixed size, since one product over all keys splits its sum by
+their number.
 Registered with transformers as `simarena_exact`. Knows no engine and no scheduling.
 """
 

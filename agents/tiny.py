@@ -32,10 +32,10 @@ TEMPLATE = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Size of the network; the default has 0.5M parameters at 100 words."""
+    """Size of the network; the default has 0.66M parameters at 100 words."""
 
     hidden: int = 128
-    layers: int = 3
+    layers: int = 4
     heads: int = 4
     kv_heads: int = 1
     intermediate: int = 320

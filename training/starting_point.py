@@ -10,6 +10,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from simarena.agents import cache
@@ -20,7 +21,7 @@ from simarena.training.config import Recipe
 from simarena.training.evaluation import options_of
 
 TINY = "tiny"
-RECIPE_OF_CLONES = 1
+RECIPE_OF_CLONES = 2
 """Raised when cloning itself changes, so that old clones are not taken for new ones."""
 
 
@@ -48,9 +49,9 @@ def _tiny(recipe: Recipe) -> Path:
             f"policy.model = 'tiny' needs the words of scenario {recipe.scenario.name!r}, which gives no lexicon: "
             "give it a `lexicon` method, or name another model"
         )
-    shape = recipe.policy.shape.model_dump(exclude_defaults=True)
-    name = f"tiny-{_key(words, *([shape] if shape else []))}"
-    return cache.once(name, lambda folder: tiny.build(words, folder, seed=0, shape=tiny.Shape(**shape)))
+    shape = tiny.Shape(**recipe.policy.shape.model_dump(exclude_defaults=True))
+    name = f"tiny-{_key(words, asdict(shape))}"  # defaults too: one that changes must not find the old model
+    return cache.once(name, lambda folder: tiny.build(words, folder, seed=0, shape=shape))
 
 
 async def _cloned(recipe: Recipe, base: Path, emit: Callable[[events.Event], None]) -> Path:

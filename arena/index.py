@@ -38,10 +38,10 @@ _ENTRIES = TypeAdapter(list[Entry])
 
 
 def entries(
-    episodes: Iterable[Episode], lines: Sequence[bytes], fates: Mapping[str, str] | None = None
+    episodes: Iterable[Episode], lines: Sequence[bytes], fates: Mapping[str, str] | None = None, at: int = 0
 ) -> list[Entry]:
-    """The entries of these episodes, whose lines stand one after the other."""
-    found, at = [], 0
+    """The entries of these episodes, whose lines stand one after the other from this byte on."""
+    found = []
     for episode, line in zip(episodes, lines, strict=True):
         fate = (fates or {}).get(episode.id, "")
         found.append(Entry(at=at, size=len(line), fate=fate, **dict(glance.of(episode))))

@@ -9,8 +9,8 @@
     bus.json        while the run goes on: the bus it is on and its name there
     report.html     written by training/report.py
 
-Every file appears whole or not at all (written aside, then renamed), but metrics.jsonl, whose torn last
-line is dropped on reading. One writer at a time, held by a lock the system releases when it dies.
+Every file appears whole or not at all (written aside, then renamed), but those that grow by lines, metrics.jsonl
+and the batches of a tournament: their torn last line is left out on reading. One writer at a time, held by a lock the system releases when it dies.
 """
 
 import contextlib
@@ -142,18 +142,24 @@ class RunFolder:
         self._whole(f"episodes/{batch}.jsonl", b"".join(lines).decode())
         self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines, fates)))
 
-    def listing(self, batch: str) -> list[index.Entry]:
-        """The episodes of a batch at a glance, in order; reads the whole batch only if it has no valid index."""
+    def listing(self, batch: str, beyond: int = 0) -> list[index.Entry]:
+        """The episodes of a batch at a glance, in order, or those that stand `beyond` so many bytes of it.
+
+        Reads these bytes only if the batch has no valid index. A last line that is still being written is left out.
+        """
         path = self._batch(batch)
         try:
             text = path.with_suffix(".index").read_bytes()
         except OSError:
             text = b""
         found = index.read(text, path.stat().st_size)
-        if found is None:
-            lines = path.read_bytes().splitlines(keepends=True)
-            found = index.entries((_episode(line, f"{path}:{n}") for n, line in enumerate(lines, 1)), lines)
-        return found
+        if found is not None:
+            return [entry for entry in found if entry.at >= beyond]
+        with path.open("rb") as file:
+            file.seek(beyond)
+            lines = [line for line in file if line.endswith(b"\n")]
+        start = f"{path} from byte {beyond}, line " if beyond else f"{path}:"
+        return index.entries((_episode(line, f"{start}{n}") for n, line in enumerate(lines, 1)), lines, at=beyond)
 
     def episode_at(self, batch: str, at: int, size: int) -> Episode:
         """The episode at this place, which `listing` told."""

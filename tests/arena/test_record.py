@@ -162,6 +162,24 @@ def test_an_index_that_is_missing_stale_or_damaged_is_made_anew(folder: RunFolde
     assert folder.listing("play") == []
 
 
+def test_a_growing_batch_is_listed_from_where_it_was_left_to_its_last_whole_line(folder: RunFolder) -> None:
+    lines = [(episode(f"play/{n}/0").model_dump_json() + "\n").encode() for n in range(3)]
+    path = folder.path / "episodes" / "play.jsonl"
+    path.write_bytes(lines[0] + lines[1][:-1])
+    (first,) = folder.listing("play")
+    end = first.at + first.size
+    assert folder.listing("play", end) == []
+    path.write_bytes(b"x" * len(lines[0]) + lines[1] + lines[2][:9])  # what was read is not read again
+    (second,) = folder.listing("play", end)
+    assert (second.episode, second.at, second.size) == ("play/1/0", end, len(lines[1]))
+    assert folder.episode_at("play", second.at, second.size).id == "play/1/0"
+    folder.write_episodes("play", [episode(f"play/{n}/0") for n in range(3)])
+    assert [entry.episode for entry in folder.listing("play", end)] == ["play/1/0", "play/2/0"], "by the index"
+    path.write_bytes(lines[0] + b"nonsense\n")
+    with pytest.raises(RunFolderError, match=f"play.jsonl from byte {end}, line 1 is not an episode"):
+        folder.listing("play", end)
+
+
 def test_an_index_is_read_without_its_batch(folder: RunFolder) -> None:
     folder.write_episodes("play", [episode()])
     path = folder.path / "episodes" / "play.jsonl"

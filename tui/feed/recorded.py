@@ -57,8 +57,10 @@ class Recorded:
         self.conversations = Conversations() if conversations is None else conversations
         self.training = TrainingBook() if training is None else training
         self._places: dict[str, _Place] = {}
-        self._batches: dict[str, tuple[int, int]] = {}
-        """Size and time of each batch's file when it was read."""
+        self._batches: dict[str, tuple[int, int, int]] = {}
+        """Inode, size and time of each batch's file when it was read."""
+        self._ends: dict[str, int] = {}
+        """Bytes of each batch's file that were taken in; a batch may grow."""
         self._accounts: dict[str, list[Account]] = {}
         self._metrics = (0, 0)
         """Inode and offset up to which the metrics were read."""
@@ -213,29 +215,33 @@ class Recorded:
 
     def _new_batches(self) -> list[str]:
         """Batches that were not read in their present state, oldest first."""
-        fresh: list[tuple[int, str, tuple[int, int]]] = []
+        fresh: list[tuple[int, str, tuple[int, int, int]]] = []
         with os.scandir(self.folder.path / "episodes") as files:
             for file in files:
                 if file.name.endswith(".jsonl") and not file.name.startswith("."):
                     about, name = file.stat(), file.name.removesuffix(".jsonl")
-                    state = (about.st_size, about.st_mtime_ns)
+                    state = (about.st_ino, about.st_size, about.st_mtime_ns)
                     if self._batches.get(name) != state:
                         fresh.append((about.st_mtime_ns, name, state))
         for _, name, state in sorted(fresh):
+            if self._batches.get(name, state)[0] != state[0] or self._ends.get(name, 0) > state[1]:
+                self._ends.pop(name, None)  # another file: it was replaced, it did not grow
             self._batches[name] = state
         return [name for _, name, _ in sorted(fresh)]
 
     def _read_batch(self, batch: str) -> None:
         self._accounts.pop(batch, None)
         try:
-            listing = self.folder.listing(batch)
+            listing = self.folder.listing(batch, self._ends.get(batch, 0))
             self._unread.pop(batch, None)
         except (SimArenaError, OSError) as error:
             self._unread[batch] = one_line(str(error))
             del self._batches[batch]
+            self._ends.pop(batch, None)
             return
         for entry in listing:
             self._places[entry.episode] = _Place(batch, entry.at, entry.size)
+            self._ends[batch] = entry.at + entry.size
             self.conversations.put(row_of(entry, batch=batch, credited=short(entry.fate)))
             self._arrived += entry.turn
 

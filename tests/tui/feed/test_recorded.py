@@ -186,6 +186,28 @@ async def test_a_batch_that_was_replaced_is_read_again(folder: RunFolder) -> Non
     await source.close()
 
 
+async def test_a_batch_that_grows_gives_each_row_once(folder: RunFolder, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    lines = [(told(n).model_dump_json() + "\n").encode() for n in range(4)]
+    path = folder.path / "episodes" / "round-001.jsonl"
+    path.write_bytes(lines[0] + lines[1][:40])
+    taken: list[str] = []
+    source = Recorded(folder)
+    put = source.conversations.put
+    monkeypatch.setattr(source.conversations, "put", lambda row: (taken.append(row.key), put(row)))
+    await source.start()
+    assert (taken, source.status().detail) == (["train-0/7/0"], "")
+    arrived = source.status().arrived
+    for more in (lines[1][40:-1], b"\n" + lines[2] + lines[3][:9], lines[3][9:]):
+        with path.open("ab") as file:
+            file.write(more)
+        source.look_again()
+        assert source.status().detail == ""
+    assert taken == [f"train-0/7/{n}" for n in range(4)]
+    assert source.status().arrived == 4 * arrived
+    assert (await source.open("train-0/7/3")).row.member == 3
+    await source.close()
+
+
 async def test_trouble_with_the_folder_is_told_and_passes(folder: RunFolder) -> None:
     source = Recorded(folder)
     await source.start()

@@ -53,6 +53,11 @@ class Contest(Frozen):
     trials: int = Field(default=1, ge=1)
     """Times each match is played, on the same deal with fresh chance of the agents: for pass^k."""
 
+    @property
+    def size(self) -> int:
+        """Matches that one meeting is played as."""
+        return self.trials * (len(self.sides) if self.mirrored else 1)
+
     @field_validator("entrants")
     @classmethod
     def _distinct(cls, entrants: tuple[str, ...]) -> tuple[str, ...]:

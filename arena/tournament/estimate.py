@@ -45,7 +45,7 @@ def _course(script: Script, contest: Contest, decide: Callable[[Match], float]) 
     """(rounds, matches) of one course."""
     budget = min(script.budget.matches or MOST, MOST)
     results: list[Result] = []
-    rounds, size = 0, contest.trials * (len(contest.sides) if contest.mirrored else 1)
+    rounds, size = 0, contest.size
     while meetings := script.format.draw(contest, results):
         rounds += 1
         room = (budget - len(results)) // size

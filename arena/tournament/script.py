@@ -157,7 +157,8 @@ class Script(Frozen):
         return self
 
     def contest(self, scenario: Scenario[Any]) -> Contest:
-        """The frame for the format. Raises UsageError for seats the scenario does not have."""
+        """The frame for the format. Raises UsageError for seats the scenario does not have, and for a budget that no
+        meeting fits in."""
         sides = self.sides or self._default_sides(scenario)
         contested = [seat for seats in sides.values() for seat in seats]
         given = [*contested, *self.seats]
@@ -169,7 +170,7 @@ class Script(Frozen):
         if empty := [seat for seat in scenario.seats if seat not in given and seat not in scenario.cast()]:
             raise UsageError(f"nobody sits at {', '.join(empty)}: put it in [sides] or [seats]")
         try:
-            return Contest(
+            contest = Contest(
                 entrants=tuple(self.entrants),
                 seed=self.seed,
                 sides=sides,
@@ -179,6 +180,12 @@ class Script(Frozen):
             )
         except ValidationError as error:
             raise UsageError(_problem(error.errors()[0])) from None
+        if self.budget.matches is not None and self.budget.matches < contest.size:
+            raise UsageError(
+                f"budget.matches = {self.budget.matches} is less than one meeting, which is played as {contest.size} "
+                f"matches: give at least {contest.size}"
+            )
+        return contest
 
     def _default_sides(self, scenario: Scenario[Any]) -> dict[str, tuple[str, ...]]:
         free = [seat for seat in scenario.seats if seat not in self.seats]

@@ -9,8 +9,9 @@ import pytest
 
 from simarena.arena import Limits, SimulatorArena
 from simarena.arena.clock import run_virtual
-from simarena.arena.errors import SimArenaError
+from simarena.arena.errors import SimArenaError, UsageError
 from simarena.arena.specs import AgentSpec
+from simarena.arena.tournament.contest import Meeting
 from simarena.arena.tournament.results import Result
 from simarena.arena.tournament.script import Script, parse
 from simarena.arena.tournament.tournament import Tournament
@@ -135,13 +136,22 @@ def test_a_broken_harness_stops_it_and_leaves_no_trace() -> None:
     assert written == []
 
 
-@pytest.mark.parametrize("budget", [1, 7, 12, 24, 99])
+@pytest.mark.parametrize("budget", [2, 7, 12, 24, 99])
 def test_a_budget_of_matches_is_exact_in_whole_pairs(budget: int) -> None:
     whole, _, _ = play(script())
     results, game, _ = play(script(budget={"matches": budget}))
     assert len(results) == min(budget // 2 * 2, 24)
     assert bare(results) == bare(whole[: len(results)])
     assert bool(game.stopped) == (budget < 24)
+
+
+@pytest.mark.parametrize(("more", "least"), [({}, 2), ({"trials": 3}, 6), ({"mirrored": False, "trials": 3}, 3)])
+def test_a_budget_no_meeting_fits_in_is_refused(more: dict[str, Any], least: int) -> None:
+    says = f"budget.matches = {least - 1} is less than one meeting.*give at least {least}$"
+    with pytest.raises(UsageError, match=says):
+        script(budget={"matches": least - 1}, **more).contest(duels.Duel())
+    frame = script(budget={"matches": least}, **more).contest(duels.Duel())
+    assert len(frame.matches(Meeting(1, ("f0", "f1")))) == least
 
 
 def test_a_budget_of_minutes_stops_it() -> None:

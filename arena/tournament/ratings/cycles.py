@@ -16,6 +16,8 @@ from simarena.arena.tournament.results import Result
 
 _PRESSURE, _POPULATION = 10.0, 50
 _REPLAYS = 400
+_NAMED = 5
+"""Entrants that the words name at most."""
 _LUCK = 0.05
 """Below this, luck is not believed."""
 
@@ -40,7 +42,12 @@ class Cycles:
             return "No three entrants all met with a winner: whether the field has cycles cannot be told."
         shown = f"{self.share:.1%} of {self.triples} triples are cyclic (A beats B beats C beats A)"
         if self.by_luck < _LUCK:
-            return f"{shown}; luck does not explain how far results stray from one line: see alpha-rank."
+            first = sorted(self.alpha_rank.items(), key=lambda item: (-round(item[1], 6), item[0]))[:_NAMED]
+            ranked = ", ".join(f"{name} {part:.0%}" for name, part in first)
+            return (
+                f"{shown}; luck does not explain how far results stray from one line. Alpha-rank, which assumes no "
+                f"line, puts first, by share of evolution's time: {ranked}."
+            )
         return f"{shown}; results stray from one line of ratings no further than luck allows."
 
 

@@ -94,6 +94,7 @@ def test_a_ring_of_five_is_more_than_luck_and_a_line_is_not() -> None:
     found = cycles(ring, strengths(ring, intervals="sandwich"))
     assert (found.triples, found.share) == (10, 0.5)  # 5 of the 10 triples of this tournament are cyclic
     assert "luck does not explain" in found.words
+    assert found.words.endswith("by share of evolution's time: a 20%, b 20%, c 20%, d 20%, e 20%.")
     line = round_robin(np.linspace(1, -1, 8), np.random.default_rng(22), rounds=2)
     assert "no further than luck allows" in cycles(line, strengths(line, intervals="sandwich")).words
 

@@ -42,6 +42,9 @@ def beginning(scenario: Scenario[Any], episode: Episode, turn: int, seats: Mappi
     last = max((one.index for one in episode.turns), default=0) - (episode.ending == "length_cap")
     if not 0 <= turn <= last:
         raise UsageError(f"episode {episode.id!r} has no turn {turn} to fork after: give one from 0 to {last}")
+    before = {name: seat.spec for name, seat in episode.seats.items()}
+    if gained := sorted(set(seats) - set(before)):
+        raise _changed(episode, 0, f"nobody sat at {', '.join(gained)}")
     state, topology = scenario.deal(rng("deal", scenario.name, episode.deal)), scenario.topology()
     told = [message for message in episode.messages if message.turn == 0]
     _agree(episode, 0, told, _drafted(topology, scenario.opening(state)), {}, {})
@@ -50,7 +53,6 @@ def beginning(scenario: Scenario[Any], episode: Episode, turn: int, seats: Mappi
         state = step.state
         if step.ending is not None:
             raise UsageError(f"episode {episode.id!r} is over with turn {index}: fork after an earlier one")
-    before = {name: seat.spec for name, seat in episode.seats.items()}
     return Beginning(
         parent=Parent(episode=episode.id, turn=turn, digest=episode.digest()),
         state=state,

@@ -208,6 +208,16 @@ def test_what_cannot_be_forked_is_said(turn: int, how: dict[str, Any], says: str
     run_virtual(drill())
 
 
+def test_a_seat_the_record_does_not_have_is_a_changed_scenario() -> None:
+    async def drill() -> None:
+        parent = await play(Counting(turns=6))
+        fewer = parent.model_copy(update={"seats": {"a": parent.seats["a"]}})
+        with pytest.raises(RecordError, match="at turn 0 nobody sat at b; scenario .* has changed"):
+            await fork(fewer, 2, Counting(turns=6), seats={"b": "toys:Counter"})
+
+    run_virtual(drill())
+
+
 def test_a_capped_episode_can_go_on() -> None:
     async def drill() -> None:
         parent = await play(Counting(turns=6), limits=Limits(turns=3))

@@ -10,7 +10,8 @@
     report.html     written by training/report.py
 
 Every file appears whole or not at all (written aside, then renamed), but those that grow by lines, metrics.jsonl
-and the batches of a tournament: their torn last line is left out on reading. One writer at a time, held by a lock the system releases when it dies.
+and the batches of a tournament: their torn last line is left out on reading. One writer at a time, held by a
+lock the system releases when it dies.
 """
 
 import contextlib
@@ -145,7 +146,7 @@ class RunFolder:
     def listing(self, batch: str, beyond: int = 0) -> list[index.Entry]:
         """The episodes of a batch at a glance, in order, or those that stand `beyond` so many bytes of it.
 
-        Reads these bytes only if the batch has no valid index. A last line that is still being written is left out.
+        Reads these bytes only if the batch has no valid index. A last line still being written is left out.
         """
         path = self._batch(batch)
         try:

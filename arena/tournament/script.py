@@ -157,8 +157,8 @@ class Script(Frozen):
         return self
 
     def contest(self, scenario: Scenario[Any]) -> Contest:
-        """The frame for the format. Raises UsageError for seats the scenario does not have, and for a budget that no
-        meeting fits in."""
+        """The frame for the format. Raises UsageError for seats the scenario does not have, and for a budget that
+        no meeting fits in."""
         sides = self.sides or self._default_sides(scenario)
         contested = [seat for seats in sides.values() for seat in seats]
         given = [*contested, *self.seats]
@@ -182,8 +182,8 @@ class Script(Frozen):
             raise UsageError(_problem(error.errors()[0])) from None
         if self.budget.matches is not None and self.budget.matches < contest.size:
             raise UsageError(
-                f"budget.matches = {self.budget.matches} is less than one meeting, which is played as {contest.size} "
-                f"matches: give at least {contest.size}"
+                f"budget.matches = {self.budget.matches} is less than one meeting, which is played as "
+                f"{contest.size} matches: give at least {contest.size}"
             )
         return contest
 

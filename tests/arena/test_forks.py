@@ -212,7 +212,7 @@ def test_a_seat_the_record_does_not_have_is_a_changed_scenario() -> None:
     async def drill() -> None:
         parent = await play(Counting(turns=6))
         fewer = parent.model_copy(update={"seats": {"a": parent.seats["a"]}})
-        with pytest.raises(RecordError, match="at turn 0 nobody sat at b; scenario .* has changed"):
+        with pytest.raises(RecordError, match=r"at turn 0 nobody sat at b; scenario .* has changed"):
             await fork(fewer, 2, Counting(turns=6), seats={"b": "toys:Counter"})
 
     run_virtual(drill())

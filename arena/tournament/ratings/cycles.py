@@ -45,8 +45,8 @@ class Cycles:
             first = sorted(self.alpha_rank.items(), key=lambda item: (-round(item[1], 6), item[0]))[:_NAMED]
             ranked = ", ".join(f"{name} {part:.0%}" for name, part in first)
             return (
-                f"{shown}; luck does not explain how far results stray from one line. Alpha-rank, which assumes no "
-                f"line, puts first, by share of evolution's time: {ranked}."
+                f"{shown}; luck does not explain how far results stray from one line. Alpha-rank, which "
+                f"assumes no line, puts first, by share of evolution's time: {ranked}."
             )
         return f"{shown}; results stray from one line of ratings no further than luck allows."
 

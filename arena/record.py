@@ -16,6 +16,7 @@ lock the system releases when it dies.
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -143,6 +144,26 @@ class RunFolder:
         self._whole(f"episodes/{batch}.jsonl", b"".join(lines).decode())
         self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines, fates)))
 
+    @contextlib.contextmanager
+    def claim(self, kind: str) -> Iterator[str]:
+        """The name of a new batch, `<kind>-NNNNNN`, to write in the block. No other process is given it.
+
+        The claim is the file that the batch is written to before it is renamed. One that a kill left behind keeps
+        its number out of use.
+        """
+        for number in itertools.count(1):
+            name = f"{kind}-{number:06d}"
+            final = self.path / "episodes" / f"{name}.jsonl"
+            with _writing(self.path), contextlib.suppress(FileExistsError):
+                _aside(final).touch(exist_ok=False)
+                if not final.exists():
+                    break
+                _aside(final).unlink(missing_ok=True)
+        try:
+            yield name
+        finally:
+            _aside(final).unlink(missing_ok=True)
+
     def listing(self, batch: str, beyond: int = 0) -> list[index.Entry]:
         """The episodes of a batch at a glance, in order, or those that stand `beyond` so many bytes of it.
 
@@ -237,10 +258,15 @@ class RunFolder:
 
     def _whole(self, name: str, text: str) -> None:
         final = self.path / name
-        aside = final.with_name(f".{final.name}")
+        aside = _aside(final)
         with _writing(self.path):
             aside.write_text(text)
             aside.replace(final)
+
+
+def _aside(final: Path) -> Path:
+    """Where a file is written before it appears under its name."""
+    return final.with_name(f".{final.name}")
 
 
 def _episode(line: str | bytes, where: str) -> Episode:

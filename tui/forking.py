@@ -7,7 +7,6 @@ a batch of its own that training never reads. Knows no screen and no command lin
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -69,19 +68,16 @@ async def converse(
     chosen = await _cast(start, who, emit)
     seats = {seat: person if spec == human.SPEC else spec for seat, spec in chosen.seats.items()}
     async with _arena(chosen) as arena:
-        match start:
-            case New():
-                options = dict(start.options)
-                playing = arena.play(start.scenario, options=options, seats=seats, deals=[start.deal])
-            case Fork():
-                playing = arena.fork(
-                    start.episode, start.turn, scenario=_rules(start), seats=seats, prefix=_prefix(start.folder)
-                )
-        (episode,) = [one async for one in playing]
-    if isinstance(start, Fork):
-        batch = episode.id.partition("/")[0]
-        start.folder.write_episodes(batch, [episode])
-        emit(Note(text=f"recorded as {episode.id} in {start.folder.path}"))
+        if isinstance(start, New):
+            options = dict(start.options)
+            playing = arena.play(start.scenario, options=options, seats=seats, deals=[start.deal])
+            (episode,) = [one async for one in playing]
+            return episode
+        with start.folder.claim("fork") as batch:
+            going_on = arena.fork(start.episode, start.turn, scenario=_rules(start), seats=seats, prefix=batch)
+            (episode,) = [one async for one in going_on]
+            start.folder.write_episodes(batch, [episode])
+    emit(Note(text=f"recorded as {episode.id} in {start.folder.path}"))
     return episode
 
 
@@ -133,9 +129,3 @@ def _rules(start: Fork) -> str:
     named = recipe.get("scenario") if isinstance(recipe, dict) else None
     name = str(named.get("name", "")) if isinstance(named, dict) else ""
     return name or start.episode.scenario
-
-
-def _prefix(folder: RunFolder) -> str:
-    """A batch name that is free."""
-    taken = {Path(name).name for name in folder.batches()}
-    return next(name for number in range(1, 10**6) if (name := f"fork-{number:06d}") not in taken)

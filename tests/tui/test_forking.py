@@ -1,5 +1,6 @@
 """`simarena play --fork`: go on from a recorded conversation, as a person or with others, and find it recorded."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from simarena.arena.episodes import Episode
+from simarena.arena.errors import UsageError
 from simarena.arena.record import RunFolder
-from simarena.tui.forking import New, converse
+from simarena.tui.forking import Fork, New, converse
 
 CLERK = "simarena.simulators.scenarios.service_desk.clerk:Clerk"
 
@@ -54,6 +56,26 @@ def test_a_person_takes_over_and_is_shown_what_was_said(run: RunFolder) -> None:
     (forked,) = run.episodes("fork-000001")
     assert forked.seats["assistant"].spec.lane == "human"
     assert any(m.text == "one moment please" for m in forked.messages)
+
+
+async def test_forks_that_go_on_at_the_same_time_are_both_recorded(run: RunFolder) -> None:
+    (parent, _) = run.episodes("eval-000000")
+    forks = await asyncio.gather(*(converse(Fork(run, parent, turn), {}) for turn in (1, 2)))
+    assert run.batches() == ["eval-000000", "fork-000001", "fork-000002"]
+    assert sorted(one.id for one in forks) == sorted(
+        one.id for batch in run.batches()[1:] for one in run.episodes(batch)
+    )
+
+
+async def test_a_fork_that_came_to_nothing_leaves_no_trace(run: RunFolder) -> None:
+    (parent, _) = run.episodes("eval-000000")
+    before = sorted((run.path / "episodes").iterdir())
+    with pytest.raises(UsageError, match="has no turn 99"):
+        await converse(Fork(run, parent, 99), {})
+    assert sorted((run.path / "episodes").iterdir()) == before
+    with run.claim("fork") as first, RunFolder.open(run.path).claim("fork") as second:
+        assert (first, second) == ("fork-000001", "fork-000002")
+        assert run.batches() == ["eval-000000"]
 
 
 async def test_a_new_conversation_is_played_the_same_way(run: RunFolder) -> None:

@@ -230,5 +230,7 @@ def known_actions() -> Iterator[str]:
 
 
 async def run_app(source: Source, query: str = "") -> int:
-    """Show a started source until the person quits; returns the exit code."""
-    return await WatchApp(source, query).run_async() or 0
+    """Show a started source until the person quits; returns the exit code, 1 if the app broke down."""
+    app = WatchApp(source, query)
+    await app.run_async()
+    return app.return_code or 0

@@ -1,5 +1,6 @@
 """What holds on every screen: help, palette, hints, themes, settings, copying, quitting."""
 
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from textual.theme import Theme
 
 from simarena.arena.errors import SimArenaError
 from simarena.tui import clipboard, settings
-from simarena.tui.app import known_actions
+from simarena.tui.app import WatchApp, known_actions, run_app
 from simarena.tui.screens.room import ROOMS
 from simarena.tui.themes import THEMES, inks
 
@@ -224,3 +225,15 @@ async def test_q_quits_with_exit_code_zero() -> None:
         await pilot.press("q")
         await pilot.pause()
     assert pilot.app.return_value == 0
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+async def test_an_app_that_breaks_down_is_exit_code_one(monkeypatch: pytest.MonkeyPatch, breaks: bool) -> None:
+    def first_look(app: WatchApp) -> None:
+        if breaks:
+            raise RuntimeError("a defect")
+        app.call_later(app.action_quit)
+
+    monkeypatch.setattr(WatchApp, "_look", first_look)
+    monkeypatch.setattr(WatchApp, "run_async", partialmethod(WatchApp.run_async, headless=True))
+    assert await run_app(talk()) == int(breaks)

@@ -67,6 +67,8 @@ _TOKEN = re.compile(
 )
 _PLAIN = re.compile(r"[^\s()\"/:=<>~!-][^\s()\":=<>~]*")
 """A word that may stand without quotes."""
+DEEPEST = 50
+"""Brackets and negations within each other at most: nobody reads more, and Python's stack is finite."""
 
 
 class Query:
@@ -184,6 +186,7 @@ class _Parser:
         self._text = text
         self._tokens = list(self._split())
         self._next = 0
+        self._depth = 0
 
     def _split(self) -> Iterable[re.Match[str]]:
         place, end = 0, len(self._text.rstrip())
@@ -222,15 +225,16 @@ class _Parser:
         token = self._tokens[self._next]
         if token["bracket"] == ")" or token["word"] in ("OR", "AND"):
             raise self.wrong("something is missing before it")
-        self._next += 1
-        if token["turn"] or token["word"] == "NOT":
-            return Not(self._one())
-        if token["bracket"]:
-            inner = self.either()
-            if not self._peek("bracket", ")"):
-                raise self._wrong_at(token.start("bracket"), "this bracket is never closed")
+        turned = bool(token["turn"] or token["word"] == "NOT")
+        if turned or token["bracket"]:
+            if self._depth == DEEPEST:
+                raise self.wrong(f"more than {DEEPEST} brackets and negations within each other")
             self._next += 1
+            self._depth += 1
+            inner = Not(self._one()) if turned else self._bracketed(token)
+            self._depth -= 1
             return inner
+        self._next += 1
         if token["regex"]:
             return _checked(Term("text", "~", token["regex"][1:-1].replace("\\/", "/")))
         if token["word"] is not None:
@@ -238,6 +242,13 @@ class _Parser:
                 raise self._wrong_at(token.start("word"), "a value is missing")
             return Word(_unquoted(token["word"]))
         return _checked(Term(token["field"], token["op"], _unquoted(token["value"])))
+
+    def _bracketed(self, opening: re.Match[str]) -> Query:
+        inner = self.either()
+        if not self._peek("bracket", ")"):
+            raise self._wrong_at(opening.start("bracket"), "this bracket is never closed")
+        self._next += 1
+        return inner
 
     def wrong(self, why: str) -> UsageError:
         return self._wrong_at(self._tokens[self._next].start(), why)
@@ -262,7 +273,7 @@ def _checked(term: Term) -> Term:
     elif term.op == "~":
         try:
             re.compile(term.value)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise UsageError(f"query: {one_line(term.value, 40)!r} is no regular expression: {error}") from None
     elif term.op in ("<", "<=", ">", ">="):
         raise UsageError(f"query field {term.field!r} is a text: use {term.field}:VALUE or {term.field}~REGEX")

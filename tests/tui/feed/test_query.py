@@ -113,6 +113,23 @@ def test_a_bad_query_is_one_clear_error(query: str, why: str) -> None:
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["!" * 1500 + "a", "NOT " * 1500 + "a", "(" * 1200 + "a" + ")" * 1200, "(" * 51 + "a" + ")" * 51],
+)
+def test_a_query_nested_too_deep_is_refused(query: str) -> None:
+    with pytest.raises(UsageError, match="more than 50 brackets and negations within each other"):
+        compile_query(query)
+
+
+def test_nesting_is_counted_by_depth_and_not_by_number() -> None:
+    deep = "(" * 25 + "!" * 25 + "turn:9" + ")" * 25
+    assert compile_query(" ".join([deep] * 60))(ROW) is False
+    assert compile_query("/" + "(" * 30 + "note" + ")" * 30 + "/")(ROW)
+    with pytest.raises(UsageError, match="is no regular expression"):
+        compile_query("/" + "(" * 5000 + "note" + ")" * 5000 + "/")
+
+
 def test_rows_without_a_number_never_compare() -> None:
     bare = Row(key="a", id="a")
     assert not compile_query("reward<99999")(bare)

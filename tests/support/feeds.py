@@ -97,4 +97,6 @@ class FakeSource:
             raise UsageError(f"nothing was recorded on how {key!r} was credited")
         return self._whys[key]
 
+    def look_again(self) -> None: ...
+
     async def close(self) -> None: ...

@@ -130,6 +130,10 @@ class Live:
             raise UsageError(f"{row.id} is followed over the bus alone: credit is in the run folder, watch that")
         raise UsageError(f"{row.id} has not been credited yet: that comes when its training step is done")
 
+    def look_again(self) -> None:
+        if self._recorded is not None:
+            self._recorded.look_again()
+
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
@@ -219,8 +223,7 @@ class Live:
         return []
 
     def _over(self, how: Connection) -> None:
-        if self._recorded is not None:
-            self._recorded.look_again()
+        self.look_again()
         self._connection = how
         self._detail = LOST if how == "lost" else ""
         for row in [row for row in self.conversations if row.state == "running"]:

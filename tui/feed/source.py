@@ -62,4 +62,9 @@ class Source(Protocol):
         """
         ...
 
+    def look_again(self) -> None:
+        """Take in now what is new in the run folder, such as a fork that was recorded there; trouble is told by
+        `status`."""
+        ...
+
     async def close(self) -> None: ...

@@ -196,6 +196,8 @@ class SeatRoom(Room):
     async def _converse(self, start: Start, who: Mapping[str, str]) -> None:
         try:
             self._ended = await self._talk(start, who, seated.SPEC, self._note)
+            if isinstance(start, Fork):
+                self.source.look_again()  # a folder that nobody writes is not followed
         except SimArenaError as error:
             self._trouble = visible(str(error))
         finally:

@@ -97,6 +97,7 @@ async def test_a_conversation_on_record_is_forked_at_the_cursor_and_recorded_as_
         await go(pilot, "escape", "L")
         await until(pilot, "recorded as fork-000001")
         await settled(pilot)
+        assert [row.batch for row in source.conversations] == ["eval-000000", "fork-000001"]
     (fork,) = RunFolder.open(tmp_path / "run").episodes("fork-000001")
     assert fork.parent is not None
     assert fork.parent.episode == episode.id

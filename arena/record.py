@@ -111,9 +111,11 @@ class RunFolder:
 
     def facts(self) -> dict[str, Any]:
         try:
-            facts: dict[str, Any] = json.loads((self.path / "run.json").read_text())
-        except (OSError, ValueError) as error:
+            facts = json.loads((self.path / "run.json").read_text())
+        except (OSError, ValueError, RecursionError) as error:
             raise RunFolderError(f"cannot read {self.path / 'run.json'}: {error}") from None
+        if not isinstance(facts, dict):
+            raise RunFolderError(f"{self.path / 'run.json'} is damaged: it holds no JSON object; restore it")
         return facts
 
     def metric(self, row: dict[str, Any]) -> None:

@@ -198,6 +198,32 @@ def test_bad_input(cli, arguments: list[str], why: str) -> None:
     assert "secret" not in told
 
 
+@pytest.mark.parametrize(
+    ("file", "holds", "why"),
+    [
+        ("run.json", "[]", "run.json is damaged: it holds no JSON object"),
+        ("run.json", '{"recipe": "x"}', "recipe is 'x', not an object"),
+        ("run.json", '{"recipe": {"steps": "x"}}', "recipe.steps is 'x', not a whole number"),
+        ("run.json", '{"recipe": {"steps": 1e400}}', "recipe.steps is inf, not a whole number"),
+        ("metrics.jsonl", '{"step": 1}\n{"step": 1e400}\n', "metrics.jsonl is damaged: a step is inf"),
+        ("metrics.jsonl", '{"step": 1' + "0" * 400 + "}\n", "metrics.jsonl is damaged: a step is inf"),
+        ("episodes", None, "has no episodes/ folder"),
+    ],
+)
+def test_a_damaged_run_folder_is_told_in_a_line(cli, file: str, holds: str | None, why: str) -> None:
+    folder = RunFolder.create(Path("runs/first"))
+    folder.describe({"name": "first"})
+    folder.close()
+    if holds is None:
+        (folder.path / file).rmdir()
+    else:
+        (folder.path / file).write_text(holds)
+    done = cli("watch", "runs/first", "--display", "plain")
+    assert (done.code, done.out) == (2, "")
+    (told,) = done.err.splitlines()
+    assert why in told
+
+
 def test_watching_a_recorded_run_loads_no_torch_no_ray_and_no_server(cli) -> None:
     RunFolder.create(Path("runs/first")).describe({"name": "first"})
     code = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from simarena.arena.bus import Bus, connect
 from simarena.arena.bus.redaction import redact
-from simarena.arena.errors import BusError, SimArenaError, UsageError
+from simarena.arena.errors import BusError, RunFolderError, SimArenaError, UsageError
 from simarena.arena.presence import going_on, sign_of
 from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
@@ -30,8 +30,8 @@ async def started(where: str) -> Source:
         except BaseException:
             await source.close()
             raise
-    except BusError as error:
-        raise UsageError(str(error)) from None
+    except (BusError, RunFolderError, OSError) as error:
+        raise UsageError(one_line(str(error))) from None
     return source
 
 

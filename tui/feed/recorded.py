@@ -6,6 +6,7 @@ looked at are read from their place in the file.
 
 import asyncio
 import json
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -172,12 +173,15 @@ class Recorded:
 
     def look_again(self) -> None:
         """Take in what is new in the folder; what cannot be read now is told by `status` and tried again."""
-        try:
-            self._read_facts()
-            self._read_metrics()
-            self._trouble = ""
-        except (SimArenaError, OSError) as error:
-            self._trouble = one_line(str(error))
+        trouble: list[str] = []
+        for read in (self._read_facts, self._read_metrics, self._read_batches):
+            try:
+                read()
+            except (SimArenaError, OSError) as error:
+                trouble.append(one_line(str(error)))
+        self._trouble = next(iter(trouble), "")
+
+    def _read_batches(self) -> None:
         for batch in self._new_batches():
             self._read_batch(batch)
 
@@ -185,13 +189,22 @@ class Recorded:
         written = (self.folder.path / "run.json").stat().st_mtime_ns
         if written == self._described:
             return
-        self._described = written
         facts = self.folder.facts()
         recipe = facts.get("recipe") or {}
+        if not isinstance(recipe, dict):
+            raise self._damaged("run.json", "recipe", recipe, "an object")
+        steps = recipe.get("steps") or 0
+        if not isinstance(steps, int):
+            raise self._damaged("run.json", "recipe.steps", steps, "a whole number")
+        self._described = written
         self.training.facts = facts
-        self.training.total_steps = int(recipe.get("steps") or 0)
+        self.training.total_steps = steps
         self.training.learners = tuple(short(seat) for seat in _learners(recipe))
         self.training.revision += 1
+
+    def _damaged(self, file: str, name: str, got: object, wanted: str) -> RunFolderError:
+        shown = one_line(repr(got), 40)
+        return RunFolderError(f"{self.folder.path / file} is damaged: {name} is {shown}, not {wanted}; restore it")
 
     def _read_metrics(self) -> None:
         path = self.folder.path / "metrics.jsonl"
@@ -210,13 +223,20 @@ class Recorded:
             lines = file.read().rpartition(b"\n")[0]  # a torn last line is read when it is whole
         if lines:
             offset += len(lines) + 1
-            self.training.extend(filter(None, map(_metric, lines.split(b"\n"))))
+            rows = [row for row in map(_metric, lines.split(b"\n")) if row]
+            for row in rows:
+                if not math.isfinite(row["step"]):
+                    raise self._damaged("metrics.jsonl", "a step", row["step"], "a finite number")
+            self.training.extend(rows)
         self._metrics = (about.st_ino, offset)
 
     def _new_batches(self) -> list[str]:
         """Batches that were not read in their present state, oldest first."""
         fresh: list[tuple[int, str, tuple[int, int, int]]] = []
-        with os.scandir(self.folder.path / "episodes") as files:
+        folder = self.folder.path / "episodes"
+        if not folder.is_dir():
+            raise RunFolderError(f"{self.folder.path} is damaged: it has no episodes/ folder; restore it")
+        with os.scandir(folder) as files:
             for file in files:
                 if file.name.endswith(".jsonl") and not file.name.startswith("."):
                     about, name = file.stat(), file.name.removesuffix(".jsonl")
@@ -261,8 +281,8 @@ class Recorded:
 def _metric(line: bytes) -> dict[str, Any]:
     """One row of metrics; empty for a line that is none."""
     try:
-        row = json.loads(line)
-    except ValueError:
+        row = json.loads(line, parse_int=float)  # a whole number may be too large for a float: then it is inf
+    except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) and isinstance(row.get("step"), int | float) else {}
 

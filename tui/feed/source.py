@@ -39,8 +39,8 @@ class Source(Protocol):
     def status(self) -> Status: ...
 
     async def start(self) -> None:
-        """Read what is there and go on following in the background. Raises UsageError or BusError if it cannot
-        begin; later trouble is told by `status`."""
+        """Read what is there and go on following in the background. Raises UsageError, RunFolderError or BusError
+        if it cannot begin; later trouble is told by `status`."""
         ...
 
     async def open(self, key: str) -> Opened:

@@ -221,6 +221,21 @@ async def test_trouble_with_the_folder_is_told_and_passes(folder: RunFolder) -> 
     await source.close()
 
 
+async def test_a_folder_that_is_away_for_a_moment_is_followed_again(folder: RunFolder) -> None:
+    source = Recorded(folder)
+    await source.start()
+    kept = (folder.path / "episodes").rename(folder.path / "aside")
+    await _until(lambda: "has no episodes/ folder" in source.status().detail)
+    kept.rename(folder.path / "episodes")
+    folder.write_episodes("train-000001", [told(0)])
+    await _until(lambda: len(source.conversations) == 1 and source.status().detail == "")
+    folder.describe({"recipe": {"steps": "x"}})
+    await _until(lambda: "recipe.steps is 'x'" in source.status().detail)
+    folder.describe(FACTS)
+    await _until(lambda: source.status().detail == "")
+    await source.close()
+
+
 async def test_a_large_run_opens_at_once_and_is_read_to_the_end(folder: RunFolder, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     for step in range(20):
         folder.write_episodes(f"train-{step:06d}", [told(0, deal=step, step=step)])

@@ -334,7 +334,11 @@ class Arena(Replaying):
             return
         try:
             episode = self.source.episode(row.key)
-            turn = block.head.turn if block is not None else episode.turns[-1].index
+            last = max((one.index for one in episode.turns), default=0)
+            turn = block.head.turn if block is not None else last
+            if episode.ending == "finished" and turn >= last:
+                self.watch_app.tell(f"this conversation is over with turn {turn}: fork it after an earlier one")
+                return
             self.watch_app.show_seat(Fork(RunFolder.open(path), episode, turn))
         except SimArenaError as error:
             self.watch_app.tell(str(error), "error")

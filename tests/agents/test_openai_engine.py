@@ -184,7 +184,7 @@ def test_options_that_cannot_be(options: dict[str, Any], told: str, monkeypatch:
 
 def test_a_server_of_this_machine_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    OpenAIEngine("m", base_url="http://localhost:1/v1")
+    assert OpenAIEngine("m", base_url="http://localhost:1/v1").spent.requests == 0
 
 
 def test_its_absence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from simarena.arena.glance import Glance
+from simarena.arena.glance import LINE, Glance
 from simarena.arena.text import one_line
 
 State = Literal["running", "ended", "lost"]
 """`lost`: it was running when its run went away."""
-LAST = 160
-"""Characters of the last line that a row keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Row:
     speaker: str = ""
     kind: str = ""
     last: str = ""
-    """The last line on one line, at most `LAST` characters."""
+    """The last line on one line, at most `LINE` characters."""
     returns: Mapping[str, float] = field(default_factory=dict)
     """Sum of rewards so far, by seat; seats that earned nothing may be left out."""
     state: State = "running"
@@ -108,7 +106,7 @@ def row_of(glance: Glance, *, batch: str = "", credited: str = "") -> Row:
         turn=glance.turn,
         speaker=short(glance.seat),
         kind=short(glance.kind),
-        last=one_line(glance.line, LAST),
+        last=one_line(glance.line, LINE),
         returns={short(seat): value for seat, value in glance.returns.items()},
         state="running" if glance.ending is None else "ended",
         ending=glance.ending or "",

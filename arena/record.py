@@ -143,7 +143,7 @@ class RunFolder:
         """Write one batch of episodes, replacing an earlier try at the same batch; `fates` by id, for viewers."""
         ordered = sorted(episodes, key=lambda e: e.id)
         lines = [(episode.model_dump_json() + "\n").encode() for episode in ordered]
-        self._whole(f"episodes/{batch}.jsonl", b"".join(lines).decode())
+        self._whole(f"episodes/{batch}.jsonl", b"".join(lines))
         self._whole(f"episodes/{batch}.index", index.write(index.entries(ordered, lines, fates)))
 
     @contextlib.contextmanager
@@ -258,11 +258,11 @@ class RunFolder:
         self.close()
         raise RunFolderError(f"another process is writing {self.path}: wait for it, or use another folder")
 
-    def _whole(self, name: str, text: str) -> None:
+    def _whole(self, name: str, content: str | bytes) -> None:
         final = self.path / name
         aside = _aside(final)
         with _writing(self.path):
-            aside.write_text(text)
+            aside.write_bytes(content if isinstance(content, bytes) else content.encode())
             aside.replace(final)
 
 

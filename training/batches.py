@@ -5,8 +5,9 @@ of lengths and keys, never that of arrival. Knows no model.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,48 +49,68 @@ class MicroBatch:
     temperatures: Tensor
     """[N], float32."""
     shared: int = 0
-    """Columns that are the same in all rows and predict nothing that was sampled; 0 for a single row."""
+    """Columns that are the same in all rows, predict nothing that was sampled, and are computed elsewhere."""
+    keys: tuple[str, ...] = ()
+    """The sample of each row."""
 
     @property
     def count(self) -> int:
         """N."""
         return len(self.rows)
 
+    @property
+    def computed(self) -> int:
+        """Tokens that a pass computes, padding among them."""
+        return self.ids.numel() - self.shared * len(self.ids)
+
     def to(self, device: torch.device) -> "MicroBatch":
         """The same on a device."""
-        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "shared"}
-        return MicroBatch(**{name: tensor.to(device) for name, tensor in tensors.items()}, shared=self.shared)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {name: v.to(device) for name, v in values.items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
-def micro_batches(batch: Sequence[Sample], budget: int) -> list[MicroBatch]:
-    """The samples cut into micro-batches of at most `budget` tokens with padding (or one longer unit).
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a micro-batch may not cut: one sample, or all samples of a pair, by length."""
 
-    A unit is one sample, or all samples of a pair. Sorted by length, so little is padding; samples without a
-    policy token are left out. Raises RecordError if a key is there twice.
-    """
-    ordered = sorted((s for s in batch if any(s.mask)), key=lambda s: (len(s.ids), s.key))
-    if len({sample.key for sample in ordered}) < len(ordered):
-        raise RecordError("a sample is twice in one batch: it would count twice")
-    units: dict[str, list[Sample]] = defaultdict(list)
+    samples: tuple[Sample, ...]
+    stem: tuple[int, ...]
+    """Ids that all of them begin with, up to where the first sampled id is predicted from."""
+
+
+def units(batch: Sequence[Sample]) -> list[Unit]:
+    """The units of these samples, sorted by length and key."""
+    ordered = sorted(batch, key=lambda s: (len(s.ids), s.key))
+    found: dict[str, list[Sample]] = defaultdict(list)
     for sample in ordered:
-        units[sample.pair or sample.key].append(sample)
+        found[sample.pair or sample.key].append(sample)
+    return sorted((Unit(tuple(found[name]), _stem(found[name])) for name in found), key=_size)
+
+
+def micro_batches(ordered: Sequence[Unit], budget: int, shared: int, sizes: Mapping[str, int]) -> list[MicroBatch]:
+    """Units cut into micro-batches of at most `budget` tokens with padding (or one longer unit), by length.
+
+    The first `shared` columns are computed elsewhere and count for nothing; `sizes` are the sampled tokens of each
+    rollout in the whole step.
+    """
     parts: list[list[Sample]] = []
-    for unit in sorted(units.values(), key=lambda unit: (len(unit[-1].ids), unit[-1].key)):
-        if not parts or (len(parts[-1]) + len(unit)) * len(unit[-1].ids) > budget:
+    for unit in sorted(ordered, key=_size):
+        width = len(unit.samples[-1].ids) - shared
+        if not parts or (len(parts[-1]) + len(unit.samples)) * width > budget:
             parts.append([])
-        parts[-1] += unit
-    sizes = _sizes(ordered)
-    return [_tensors(part, sizes) for part in parts]
+        parts[-1] += unit.samples
+    return [_tensors(part, sizes, shared) for part in parts]
 
 
 def step_counts(batch: Sequence[Sample]) -> StepCounts:
     """What the whole optimiser step holds."""
-    sizes = _sizes(batch)
+    sizes = sampled_counts(batch)
     pairs = {sample.pair for sample in batch if sample.pair}
     return StepCounts(tokens=sum(sizes.values()), rollouts=len(+sizes), pairs=len(pairs))
 
 
-def _sizes(batch: Sequence[Sample]) -> Counter[str]:
+def sampled_counts(batch: Sequence[Sample]) -> Counter[str]:
     """Sampled tokens of each rollout."""
     sizes: Counter[str] = Counter()
     for sample in batch:
@@ -97,7 +118,18 @@ def _sizes(batch: Sequence[Sample]) -> Counter[str]:
     return sizes
 
 
-def _tensors(part: Sequence[Sample], sizes: Counter[str]) -> MicroBatch:
+def _size(unit: Unit) -> tuple[int, str]:
+    return len(unit.samples[-1].ids), unit.samples[-1].key
+
+
+def _stem(group: Sequence[Sample]) -> tuple[int, ...]:
+    most = min(sample.mask.index(True) for sample in group) - 1
+    columns = zip(*(sample.ids[: max(0, most)] for sample in group), strict=False)
+    alike = next((n for n, column in enumerate(columns) if len(set(column)) > 1), max(0, most))
+    return group[0].ids[:alike]
+
+
+def _tensors(part: Sequence[Sample], sizes: Mapping[str, int], shared: int) -> MicroBatch:
     width = max(len(sample.ids) for sample in part)
     places = [(row, column) for row, s in enumerate(part) for column, sampled in enumerate(s.mask) if sampled]
     if any(column == 0 for _, column in places):
@@ -117,13 +149,6 @@ def _tensors(part: Sequence[Sample], sizes: Counter[str]) -> MicroBatch:
         turns=torch.tensor([turns[r, part[r].turns[c]] for r, c in places]),
         pairs=torch.tensor([pairs.get(part[r].pair, -1) for r, _ in places]),
         temperatures=torch.tensor([part[r].temperature for r, _ in places], dtype=torch.float32),
-        shared=_shared(part, min(column for _, column in places) - 1),
+        shared=shared,
+        keys=tuple(sample.key for sample in part),
     )
-
-
-def _shared(part: Sequence[Sample], most: int) -> int:
-    """Length of the prefix that all samples have in common, at most `most`; 0 for one sample."""
-    if len(part) == 1:
-        return 0
-    columns = zip(*(sample.ids[:most] for sample in part), strict=False)
-    return next((n for n, column in enumerate(columns) if len(set(column)) > 1), min(most, len(part[0].ids)))

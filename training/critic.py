@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from simarena.training.batches import micro_batches
+from simarena.training.branches import grow
 from simarena.training.credit.evidence import CriticOptions
 from simarena.training.losses.value import value_loss
 from simarena.training.samples import Sample
@@ -43,13 +43,11 @@ class Critic:
         """By sample, the value before each of its sampled tokens. `hints` are ids to read first, by rollout."""
         self.net.to(model.device)
         hinted = [_after(sample, hints.get(sample.rollout, ())) for sample in batch if any(sample.mask)]
-        order = [sample.key for sample in sorted(hinted, key=lambda s: (len(s.ids), s.key))]
         self._seen = {}
         with torch.no_grad():
-            for part in micro_batches([replace(sample, pair="") for sample in hinted], budget):
-                hidden = states(model, part.to(model.device)).float()
-                for row in range(len(part.ids)):
-                    self._seen[order[len(self._seen)]] = hidden[part.rows.to(hidden.device) == row]
+            for part, hidden in states(model, grow([replace(sample, pair="") for sample in hinted], budget)):
+                for row, key in enumerate(part.keys):
+                    self._seen[key] = hidden[part.rows == row].float()
             return {key: self.net(seen)[:, 0].tolist() for key, seen in self._seen.items()}
 
     def learn(self, batch: Sequence[Sample]) -> dict[str, float]:

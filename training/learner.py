@@ -18,12 +18,13 @@ from torch import Tensor
 
 from simarena.arena.seeds import derive
 from simarena.training import lora
-from simarena.training.batches import MicroBatch, micro_batches, step_counts
+from simarena.training.batches import MicroBatch, step_counts
+from simarena.training.branches import Branch, grow
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.inputs import LossOptions, PolicyTokens, StepCounts
 from simarena.training.samples import Sample
-from simarena.training.scorer import check, score
+from simarena.training.scorer import Scores, check, score
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -82,29 +83,44 @@ class Learner:
         A batch without policy tokens, and a pass whose gradient is not finite, changes nothing and is counted in
         `train/skipped_steps`; the version rises all the same, so the step axis never stalls.
         """
-        parts, counts = micro_batches(batch, self.options.micro_tokens), step_counts(batch)
+        tree, counts = grow(self._telling(batch), self.options.micro_tokens), step_counts(batch)
         rate = self._rate()
         self.adamw.param_groups[0]["lr"] = rate
-        anchors: list[Tensor | None] = [None] * len(parts)
+        references = self._reference_logprobs(tree) if self.loss.anchored else []
+        anchors: list[Tensor] = []
         tokens: list[PerToken] = []
         norm = 0.0
         for _ in range(self.options.epochs):
-            norm = self._pass(parts, counts, anchors, tokens)
+            norm = self._pass(tree, counts, references, anchors, tokens)
         self.version += 1
         if self.moving and self.version % self._reference_every == 0:
             self.move_reference({name: weight.detach() for name, weight in self.trained.items()})
         return {
             **_summary(tokens),
             "tokens/trained": float(counts.tokens),
-            "tokens/padding": _padding(parts),
+            "tokens/computed": float(tree.computed),
+            "tokens/padding": _padding(tree),
             "train/grad_norm": norm,
             "train/learning_rate": rate,
             "train/skipped_steps": float(sum(self.skipped.values())),
             "train/nonfinite_steps": float(self.skipped["nonfinite"]),
         }
 
+    def _telling(self, batch: Sequence[Sample]) -> list[Sample]:
+        """Those that have a gradient: if only credit gives one, a sample without any is never read."""
+        if not self.loss.credit_alone:
+            return list(batch)
+        return [
+            sample for sample in batch if any(a and m for a, m in zip(sample.advantages, sample.mask, strict=True))
+        ]
+
     def _pass(
-        self, parts: Sequence[MicroBatch], counts: StepCounts, anchors: list[Tensor | None], tokens: list[PerToken]
+        self,
+        tree: Branch,
+        counts: StepCounts,
+        references: Sequence[Tensor],
+        anchors: list[Tensor],
+        tokens: list[PerToken],
     ) -> float:
         """One AdamW step; returns the norm of its gradient.
 
@@ -112,11 +128,15 @@ class Learner:
         they are not there from an earlier pass.
         """
         self.adamw.zero_grad(set_to_none=True)
-        for number, part in enumerate(parts):
-            metrics, anchors[number] = self._backward(part.to(self.model.device), counts, anchors[number])
-            tokens.append(metrics)
+        first = not anchors
+        number = -1
+        for number, (part, scores) in enumerate(score(self.model, tree)):
+            if first:
+                anchors.append(self._anchor(part, scores))
+            reference = references[number] if references else None
+            tokens.append(self._backward(part, scores, counts, anchors[number], reference))
         norm = self._clip()
-        if not parts:
+        if number < 0:
             self.skipped["empty"] += 1
         elif not math.isfinite(norm):
             self.skipped["nonfinite"] += 1
@@ -172,17 +192,21 @@ class Learner:
         """Scale the gradient down to the largest norm allowed; returns its norm before."""
         return float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip))
 
-    def _backward(self, part: MicroBatch, counts: StepCounts, old: Tensor | None) -> tuple[PerToken, Tensor]:
-        """Adds one micro-batch's gradient; returns per-token metrics and what ratios were taken against."""
-        reference = self._reference_logprobs(part) if self.loss.anchored else None
-        scores = score(self.model, part)
+    def _anchor(self, part: MicroBatch, scores: Scores) -> Tensor:
+        """What a micro-batch's ratios are taken against in this update.
+
+        A token of the current version is its own anchor: ratio 1 exactly, whatever float noise lies between
+        sampler and scorer. An older one is compared with what it was sampled with, unless the loss has a weight of
+        its own for that.
+        """
         current = scores.logprobs.detach()
         fresh = part.versions == self.version
-        if old is None:
-            # A token of the current version is its own anchor: ratio 1 exactly, whatever float noise lies between
-            # sampler and scorer. An older one is compared with what it was sampled with, unless the loss has a
-            # weight of its own for that.
-            old = current if self.loss.corrected else torch.where(fresh, current, part.logprobs)
+        return current if self.loss.corrected else torch.where(fresh, current, part.logprobs)
+
+    def _backward(
+        self, part: MicroBatch, scores: Scores, counts: StepCounts, old: Tensor, reference: Tensor | None
+    ) -> PerToken:
+        """Adds one micro-batch's gradient; returns per-token metrics."""
         tokens = PolicyTokens(
             step=counts,
             logprobs=scores.logprobs,
@@ -199,14 +223,16 @@ class Learner:
         _, function = LOSSES[self.loss.kind]
         loss, metrics = function(tokens, self.loss)
         torch.autograd.backward(loss)
-        mismatch = torch.where(fresh, (old - part.logprobs).abs(), torch.zeros_like(current))
-        return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}, old
+        fresh = part.versions == self.version
+        mismatch = torch.where(fresh, (old - part.logprobs).abs(), torch.zeros_like(old))
+        return {**metrics, "mismatch": mismatch, "tokens/stale": (~fresh).float()}
 
-    def _reference_logprobs(self, part: MicroBatch) -> Tensor:
+    def _reference_logprobs(self, tree: Branch) -> list[Tensor]:
+        """Under the reference, by micro-batch: once for all passes of an update."""
         model = self._reference if self._reference is not None else self.model
         without: AbstractContextManager[None] = lora.disabled(model) if self.adapter else nullcontext()
         with torch.no_grad(), without:
-            return score(model, part).logprobs
+            return [scores.logprobs for _, scores in score(model, tree)]
 
 
 def _summary(tokens: Sequence[PerToken]) -> Mapping[str, float]:
@@ -225,7 +251,7 @@ def _summary(tokens: Sequence[PerToken]) -> Mapping[str, float]:
     }
 
 
-def _padding(parts: Sequence[MicroBatch]) -> float:
-    """Share of scored tokens that are padding."""
-    padded = sum(part.ids.numel() for part in parts)
-    return 1 - sum(int(part.lengths.sum()) for part in parts) / padded if padded else 0.0
+def _padding(tree: Branch) -> float:
+    """Share of computed tokens that are padding."""
+    padding = sum(part.ids.numel() - int(part.lengths.sum()) for part in tree.all_parts())
+    return padding / tree.computed if padding else 0.0

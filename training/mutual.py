@@ -48,19 +48,17 @@ def cross_scores(model: "PreTrainedModel", ends: Sequence[Sample], budget: int) 
     """ℓ_ij of every reply under every input, shape [N, N]. Costs N² forward passes of one sample."""
     import torch
 
-    from simarena.training.batches import micro_batches
+    from simarena.training.branches import grow
     from simarena.training.scorer import score
 
     crossed = [
         _under(reply, reader, f"{i:04}/{j:04}") for i, reply in enumerate(ends) for j, reader in enumerate(ends)
     ]
-    order = [sample.key for sample in sorted(crossed, key=lambda s: (len(s.ids), s.key))]
     found: dict[str, float] = {}
     with torch.no_grad():
-        for part in micro_batches(crossed, budget):
-            logprobs = score(model, part.to(model.device)).logprobs
-            for row in range(len(part.ids)):
-                found[order[len(found)]] = float(logprobs[part.rows == row].mean())
+        for part, scores in score(model, grow(crossed, budget)):
+            for row, key in enumerate(part.keys):
+                found[key] = float(scores.logprobs[part.rows == row].mean())
     return [[found[f"{i:04}/{j:04}"] for j in range(len(ends))] for i in range(len(ends))]
 
 

@@ -1,12 +1,14 @@
 """The scorer: log-probs and entropy of sampled tokens under a model, and of no other token.
 
-Runs the backbone once, gathers the hidden states that predict sampled ids, and runs the LM head on those
-rows only, a chunk at a time and recomputed in the backward pass: the [tokens, vocabulary] matrix of a whole
-batch never exists. A prefix that all rows share, such as their instructions, is run once; its gradient is
-the sum over rows. Right padding needs no attention mask under causal attention. Fits models whose logits
-are the output embedding of the backbone's last hidden state, as in Llama.
+Walks a step's tree. What samples share is run once; its keys and values are lent to the micro-batches below, which
+add up their gradients, and one backward pass through the shared ids follows: the speed of one large batch in the
+memory of a small one. The LM head runs on rows that predict sampled ids only, a chunk at a time, and keeps no
+logits: the [tokens, vocabulary] matrix of a whole batch never exists. Right padding needs no attention mask
+under causal attention. Fits models whose logits are the output embedding of the backbone's last hidden state, as
+in Llama.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,16 +16,20 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from simarena.arena.errors import UsageError
 from simarena.training.batches import MicroBatch
+from simarena.training.branches import Branch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_CHUNK = 512
-"""Rows of the LM head at once: 100 MB of fp32 logits at a vocabulary of 49,152."""
+_CHUNK = 128
+"""Rows of the LM head at once: 25 MB of fp32 logits at a vocabulary of 49,152, which an allocator keeps."""
 _LOGIT_CHANGES = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+Layers = list[tuple[Tensor, Tensor]]
+"""Keys and values of each layer, [1, key heads, tokens, depth] each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,13 @@ def check(model: "PreTrainedModel") -> None:
         raise UsageError(f"model type {model.config.model_type!r} cannot be trained: it applies {changes[0]}")
 
 
-def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> Scores:
+def score(model: "PreTrainedModel", tree: Branch, chunk: int = _CHUNK) -> Iterator[tuple[MicroBatch, Scores]]:
     """Log-prob and entropy (nats) of each policy token, at the temperature it was sampled with.
 
-    Gradient flows if it is enabled. The result does not depend on padding, batch mates or `chunk`, up to
-    float rounding.
+    If gradient is enabled, run backward on what depends on one micro-batch's scores before asking for the next.
+    The result does not depend on padding, batch mates, the tree or `chunk`, up to float rounding.
     """
-    hidden = states(model, batch)
     head = model.get_output_embeddings()
-    targets = batch.ids[batch.rows, batch.columns]
 
     def rows(states: Tensor, targets: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:
         logits = head(states).float() / temperatures[:, None]
@@ -56,37 +60,85 @@ def score(model: "PreTrainedModel", batch: MicroBatch, chunk: int = _CHUNK) -> S
         logprobs = logits.gather(1, targets[:, None])[:, 0] - total
         return logprobs, total - ((logits - total[:, None]).exp() * logits).sum(-1)
 
-    parts = [
-        checkpoint(rows, *part, use_reentrant=False, preserve_rng_state=False)
-        for part in zip(
-            *(torch.split(column, chunk) for column in (hidden, targets, batch.temperatures)), strict=True
-        )
+    for part, hidden in states(model, tree):
+        targets = part.ids[part.rows, part.columns]
+        parts = [
+            checkpoint(rows, *piece, use_reentrant=False, preserve_rng_state=False)
+            for piece in zip(
+                *(torch.split(column, chunk) for column in (hidden, targets, part.temperatures)), strict=True
+            )
+        ]
+        logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
+        yield part, Scores(logprobs, entropy)
+
+
+def states(model: "PreTrainedModel", tree: Branch) -> Iterator[tuple[MicroBatch, Tensor]]:
+    """The last hidden state before each policy token, from which it was predicted: [N, hidden] a micro-batch.
+
+    Micro-batches come on the model's device. With gradient, on the terms of `score`.
+    """
+    yield from _walk(model, tree, [])
+
+
+def _walk(
+    model: "PreTrainedModel", branch: Branch, above: Sequence[Layers]
+) -> Iterator[tuple[MicroBatch, Tensor]]:
+    computed: Layers = []
+    lent: Layers = []
+    if len(branch.ids):
+        cache = _cache(above, 1)
+        places = torch.arange(branch.start, branch.end, device=model.device)
+        ids = branch.ids.to(model.device)
+        model.base_model(input_ids=ids[None], position_ids=places[None], past_key_values=cache, use_cache=True)
+        own = slice(branch.start, None)
+        computed = [(layer.keys[..., own, :], layer.values[..., own, :]) for layer in cache.layers]
+        lent = [(_lend(keys), _lend(values)) for keys, values in computed]
+    path = [*above, lent] if lent else above
+    for part in branch.parts:
+        placed = part.to(model.device)
+        yield placed, _hidden(model, placed, path)
+    for child in branch.branches:
+        yield from _walk(model, child, path)
+    _give_back(computed, lent)
+
+
+def _lend(own: Tensor) -> Tensor:
+    return own.detach().requires_grad_(own.requires_grad)
+
+
+def _give_back(computed: Layers, lent: Layers) -> None:
+    """Backward through shared ids, with the gradient that everything below has left at their keys and values."""
+    owned = [
+        (own, loan.grad)
+        for layer, loans in zip(computed, lent, strict=True)
+        for own, loan in zip(layer, loans, strict=True)
+        if loan.grad is not None
     ]
-    logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
-    return Scores(logprobs, entropy)
+    if owned:
+        torch.autograd.backward([own for own, _ in owned], [grad for _, grad in owned])
 
 
-def states(model: "PreTrainedModel", batch: MicroBatch) -> Tensor:
-    """The last hidden state before each policy token, from which it was predicted; shape [N, hidden]."""
-    return _hidden(model, batch)[batch.rows, batch.columns - 1 - batch.shared]
-
-
-def _hidden(model: "PreTrainedModel", batch: MicroBatch) -> Tensor:
-    """Last hidden states of the columns after the shared prefix, shape [B, T - shared, hidden]."""
-    past = None
-    if batch.shared:
-        past = DynamicCache(config=model.config)
-        first = slice(0, 1), slice(0, batch.shared)
-        model.base_model(
-            input_ids=batch.ids[first], position_ids=batch.positions[first], past_key_values=past, use_cache=True
-        )
-        past.batch_repeat_interleave(len(batch.ids))
-    rest = slice(None), slice(batch.shared, None)
+def _hidden(model: "PreTrainedModel", part: MicroBatch, path: Sequence[Layers]) -> Tensor:
+    rest = slice(None), slice(part.shared, None)
     output = model.base_model(
-        input_ids=batch.ids[rest],
-        position_ids=batch.positions[rest],
-        past_key_values=past,
-        use_cache=past is not None,
+        input_ids=part.ids[rest],
+        position_ids=part.positions[rest],
+        past_key_values=_cache(path, len(part.ids)) if path else None,
+        use_cache=bool(path),
     )
     hidden: Tensor = output.last_hidden_state
-    return hidden
+    return hidden[part.rows, part.columns - 1 - part.shared]
+
+
+def _cache(path: Sequence[Layers], rows: int) -> DynamicCache:
+    """A cache that holds these stretches of keys and values, one after the other, for each of so many rows."""
+    cache = DynamicCache()
+    for stretches in zip(*path, strict=True):
+        layer = DynamicLayer()
+        keys, values = (
+            torch.cat(parts, dim=-2).expand(rows, -1, -1, -1) for parts in zip(*stretches, strict=True)
+        )
+        layer.lazy_initialization(keys, values)
+        layer.keys, layer.values = keys, values
+        cache.layers.append(layer)
+    return cache

@@ -6,10 +6,15 @@ import pytest
 from rollouts import SEAT, credited, episode, record
 
 from simarena.arena.errors import RecordError
-from simarena.training.batches import micro_batches
+from simarena.training.batches import MicroBatch
+from simarena.training.branches import grow
 from simarena.training.credit.turns import TurnCredit
 from simarena.training.groups import form
 from simarena.training.samples import Sample, samples
+
+
+def micro_batches(batch: list[Sample], budget: int) -> list[MicroBatch]:
+    return list(grow(batch, budget).all_parts())
 
 
 def sample(key: str, length: int, sampled: int = 2) -> Sample:

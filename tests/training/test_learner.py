@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rollouts import ADAPTER, BATCH, SEAT, episode, learner, llama, plain_logprobs, record, rollout
 
 from simarena.arena.errors import UsageError
-from simarena.training.batches import micro_batches
+from simarena.training.branches import grow
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.credit import assign
 from simarena.training.credit.trajectory import TrajectoryOptions
@@ -113,10 +113,33 @@ def test_splitting_a_rollout_into_samples_changes_nothing() -> None:
     assert same(grads[0], grads[1], 1e-6)
 
 
-def test_zero_advantages_give_exactly_zero_gradient() -> None:
-    still = gradient([rollout(i, advantages=(0.0, 0.0)) for i in range(3)])
-    assert still
-    assert all(not g.any() for g in still.values())
+def test_a_trajectory_without_credit_is_never_read_and_counts_all_the_same() -> None:
+    silent = [rollout(i, advantages=(0.0, 0.0)) for i in range(10, 13)]
+    subject = learner()
+    read: list[int] = []
+    subject.model.base_model.register_forward_pre_hook(
+        lambda module, args, kwargs: read.append(len(kwargs["input_ids"])), with_kwargs=True
+    )
+    metrics = subject.update([*BATCH[:3], *silent])
+    assert (sum(read), metrics["tokens/trained"]) == (3, 24)
+    alone, mixed = gradient(BATCH[:3]), gradient([*BATCH[:3], *silent])
+    assert same(mixed, {name: weight / 2 for name, weight in alone.items()}, 1e-7)
+    # With a bonus for entropy it has a gradient of its own.
+    bonus = GRPOOptions(entropy=0.1)
+    assert not same(gradient(silent, loss=bonus), {name: 0 * g for name, g in mixed.items()}, 1e-7)
+    before = {name: weight.clone() for name, weight in subject.trained.items()}
+    assert subject.update(silent)["train/skipped_steps"] == 1.0
+    assert all(torch.equal(weight, before[name]) for name, weight in subject.trained.items())
+
+
+def test_the_reference_is_read_once_however_many_passes() -> None:
+    subject = learner(loss=GRPOOptions(kl_beta=0.1), epochs=3)
+    assert subject._reference is not None
+    read: list[int] = []
+    subject._reference.base_model.register_forward_pre_hook(lambda *_: read.append(1))
+    metrics = subject.update(BATCH)
+    assert len(read) == 1
+    assert metrics["kl/reference"] > 0
 
 
 def test_only_sampled_tokens_are_trained() -> None:
@@ -205,7 +228,7 @@ def test_a_pair_stays_in_one_micro_batch_and_dpo_prefers_its_chosen_side() -> No
         dataclasses.replace(rollout(n, advantages=(sign, sign)), pair="a", key=f"e{n}/assistant/0000")
         for n, sign in ((0, 1.0), (3, -1.0))
     ]
-    assert len(micro_batches([*pair, *BATCH[1:3]], 1)) == 3
+    assert len(grow([*pair, *BATCH[1:3]], 1).parts) == 3
     subject = learner(loss=DPOOptions(beta=1.0), lr=1e-2)
     first, *_, last = [
         subject.update([dataclasses.replace(s, versions=s.versions) for s in pair]) for _ in range(6)
@@ -301,7 +324,7 @@ def test_learning_smoke(shuffle: bool) -> None:
         advantages = assign(groups, credit, random.Random(step))
         batch = [s for group, a in zip(groups, advantages, strict=True) for s in samples(group, a)]
         metrics = subject.update(batch)
-        assert metrics["mismatch/max"] < 1e-4
+        assert metrics.get("mismatch/max", 0.0) < 1e-4  # absent once every group agrees and nothing is read
     after = float(distribution()[:16].sum())
     assert before < 0.5
     if shuffle:

@@ -8,11 +8,11 @@ import torch
 from rollouts import VOCAB, llama, plain_logprobs
 
 from simarena.arena.errors import UsageError
-from simarena.training.batches import micro_batches
+from simarena.training.branches import Branch, grow
 from simarena.training.config import Lora
 from simarena.training.lora import attach
 from simarena.training.samples import Sample
-from simarena.training.scorer import check, score
+from simarena.training.scorer import Scores, check, score
 
 
 def sample(number: int, length: int, temperature: float = 1.0) -> Sample:
@@ -29,10 +29,17 @@ SAMPLES = [sample(i, 5 + 2 * i) for i in range(8)]
 
 
 def scores_by_key(model: Any, batch: list[Sample], budget: int, chunk: int = 512) -> dict[str, list[float]]:
-    ordered = sorted(batch, key=lambda s: (len(s.ids), s.key))
-    found = [score(model, part, chunk).logprobs for part in micro_batches(batch, budget)]
-    flat = iter(torch.cat(found).tolist())
-    return {s.key: [next(flat) for sampled in s.mask if sampled] for s in ordered}
+    return {
+        key: scores.logprobs[part.rows == row].tolist()
+        for part, scores in score(model, grow(batch, budget), chunk)
+        for row, key in enumerate(part.keys)
+    }
+
+
+def whole(model: Any, batch: list[Sample], chunk: int = 512) -> Scores:
+    """All samples as one micro-batch."""
+    ((_, scores),) = score(model, grow(batch, 10_000, worth=10_000), chunk)
+    return scores
 
 
 def plain(model: Any, one: Sample) -> list[float]:
@@ -58,11 +65,13 @@ def test_invariant_to_batch_padding_order_and_chunk() -> None:
 
 def test_what_pads_is_never_read() -> None:
     model = llama()
-    (batch,) = micro_batches(SAMPLES, 10_000)
+    tree = grow(SAMPLES, 10_000)
+    (batch,) = tree.parts
     padding = batch.positions >= batch.lengths[:, None]
     assert padding.any()
-    other = replace(batch, ids=torch.where(padding, 7, batch.ids))
-    assert torch.equal(score(model, batch).logprobs, score(model, other).logprobs)
+    other = replace(tree, parts=(replace(batch, ids=torch.where(padding, 7, batch.ids)),))
+    (one,), (two,) = ([scores.logprobs for _, scores in score(model, each)] for each in (tree, other))
+    assert torch.equal(one, two)
 
 
 def test_scores_at_the_temperature_of_sampling() -> None:
@@ -71,7 +80,7 @@ def test_scores_at_the_temperature_of_sampling() -> None:
     logits = model(input_ids=torch.tensor([one.ids])).logits[0, :-1] / 0.6
     logprobs = logits.log_softmax(-1)
     wanted = [i for i, sampled in enumerate(one.mask) if sampled]
-    scores = score(model, micro_batches([one], 100)[0])
+    scores = whole(model, [one])
     assert scores.logprobs.tolist() == pytest.approx(
         [logprobs[i - 1, one.ids[i]].item() for i in wanted], abs=1e-5
     )
@@ -81,8 +90,7 @@ def test_scores_at_the_temperature_of_sampling() -> None:
 
 def test_gradients_equal_those_of_full_logits() -> None:
     ours, theirs = llama(), llama()
-    (batch,) = micro_batches(SAMPLES, 10_000)
-    scores = score(ours, batch, chunk=5)
+    scores = whole(ours, SAMPLES, chunk=5)
     (scores.logprobs.sum() + 0.3 * scores.entropy.sum()).backward()
     total = torch.zeros(())
     for one in SAMPLES:
@@ -96,50 +104,101 @@ def test_gradients_equal_those_of_full_logits() -> None:
         assert torch.allclose(mine.grad, other.grad, atol=1e-5, rtol=1e-4), name
 
 
-PREFIX = (1, 9, 8, 7, 6, 5)
-SHARED = [replace(s, ids=(*PREFIX, *s.ids[6:]), mask=(False,) * 6 + s.mask[6:]) for s in SAMPLES[2:]]
+OPENINGS = ((8, 7, 6, 5), (8, 7, 3, 3), (9, 4, 4, 4))
 
 
+def group(number: int, opening: tuple[int, ...], members: int = 3) -> list[Sample]:
+    """Conversations that begin with the same instructions, an opening of their own, and differ after it."""
+    start = (1, *range(20, 32), *opening)
+    return [
+        replace(
+            one,
+            key=f"g{number}/{one.key}",
+            ids=(*start, *one.ids),
+            **{
+                field: (*[0] * len(start), *getattr(one, field))
+                for field in ("mask", "advantages", "logprobs", "versions", "turns")
+            },
+        )
+        for one in (sample(10 * number + i, 6 + 3 * i) for i in range(members))
+    ]
+
+
+GROUPS = [one for number, opening in enumerate(OPENINGS) for one in group(number, opening)]
+
+
+def adapted(adapter: Lora | None) -> Any:
+    """A model, with adapters that change what it says."""
+    model = llama()
+    if adapter:
+        attach(model, adapter, seed=3)
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(weight, std=0.1, generator=torch.Generator().manual_seed(len(name)))
+    return model
+
+
+def learned(model: Any, tree: Branch) -> dict[str, list[float]]:
+    """Leaves a gradient in the model; the log-prob of each token by sample."""
+    told = {}
+    for part, scores in score(model, tree):
+        (scores.logprobs * torch.cos(part.columns.float()) + 0.3 * scores.entropy).sum().backward()
+        told |= {key: scores.logprobs[part.rows == row].tolist() for row, key in enumerate(part.keys)}
+    return told
+
+
+@pytest.mark.parametrize("budget", [10_000, 30, 1])
 @pytest.mark.parametrize("adapter", [None, Lora(rank=4, targets=("q_proj", "k_proj", "up_proj"))])
-def test_a_shared_prefix_is_run_once_and_changes_nothing(adapter: Lora | None) -> None:
-    once, each = llama(), llama()
-    for model in (once, each):
-        if adapter:
-            attach(model, adapter, seed=3)
-            for name, weight in model.named_parameters():
-                if "lora_B" in name:
-                    torch.nn.init.normal_(weight, std=0.1, generator=torch.Generator().manual_seed(len(name)))
-    (batch,) = micro_batches(SHARED, 10_000)
-    assert batch.shared == 5
+def test_what_samples_share_is_run_once_and_changes_nothing(adapter: Lora | None, budget: int) -> None:
+    """Instructions of all, openings of groups, any cut below: scores and gradients are those of the plain way."""
+    once, each = adapted(adapter), adapted(adapter)
     fed: list[int] = []
     once.base_model.register_forward_pre_hook(
         lambda module, args, kwargs: fed.append(kwargs["input_ids"].numel()), with_kwargs=True
     )
-    scores, plain_scores = score(once, batch), score(each, replace(batch, shared=0))
-    assert fed == [5, batch.ids.numel() - 5 * len(SHARED)]
-    assert torch.allclose(scores.logprobs, plain_scores.logprobs, atol=1e-5)
-    assert torch.allclose(scores.entropy, plain_scores.entropy, atol=1e-5)
-    for each_scores in (scores, plain_scores):
-        (each_scores.logprobs.sum() + 0.3 * each_scores.entropy.sum()).backward()
-    for (name, mine), (_, other) in zip(once.named_parameters(), each.named_parameters(), strict=True):
-        if mine.requires_grad:
-            assert (mine.grad - other.grad).norm() <= 1e-5 * other.grad.norm(), name
+    shared, plain_tree = grow(GROUPS, budget, worth=1), grow(GROUPS, 1, worth=10_000)
+    assert len(plain_tree.parts) == len(GROUPS)
+    mine, plainly = learned(once, shared), learned(each, plain_tree)
+    # The instructions; what two openings have in common; what is left of each, and of the third.
+    assert [n for n in fed if n in (13, 2, 4)][:2] == [13, 2]
+    assert sum(fed) == shared.computed < grow(GROUPS, budget, worth=10_000).computed - 8 * 13
+    assert mine.keys() == plainly.keys()
+    for key, values in plainly.items():
+        assert mine[key] == pytest.approx(values, abs=1e-5)
+    for (name, one), (_, other) in zip(once.named_parameters(), each.named_parameters(), strict=True):
+        if one.requires_grad:
+            assert other.grad.any(), name
+            assert (one.grad - other.grad).norm() <= 1e-5 * other.grad.norm(), name
 
 
-def test_a_shared_prefix_ends_before_anything_sampled_is_predicted() -> None:
+def test_a_short_window_of_attention_survives_sharing() -> None:
+    from transformers import MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = MistralConfig(
+        vocab_size=VOCAB, num_key_value_heads=2, sliding_window=5, initializer_range=0.2, **sizes
+    )
+    model = MistralForCausalLM(config).eval()
+    shared, each = (learned(model, grow(GROUPS, 60, worth)) for worth in (1, 10_000))
+    for key, values in each.items():
+        assert shared[key] == pytest.approx(values, abs=1e-5)
+    assert each[GROUPS[0].key] == pytest.approx(plain(model, GROUPS[0]), abs=1e-5)
+
+
+def test_a_shared_stretch_ends_before_anything_sampled_is_predicted() -> None:
     same = [replace(SAMPLES[2], key=key) for key in "ab"]
-    first = same[0].mask.index(True)
-    (batch,) = micro_batches(same, 10_000)
-    assert batch.shared == first - 1
-    (alone,) = micro_batches(same[:1], 10_000)
-    assert alone.shared == 0
-    assert score(llama(), batch).logprobs.tolist() == pytest.approx(plain(llama(), same[0]) * 2, abs=1e-5)
+    (branch,) = grow(same, 10_000, worth=1).branches
+    assert branch.end == same[0].mask.index(True) - 1
+    assert grow(same[:1], 10_000, worth=0).branches == ()
+    scored = scores_by_key(llama(), same, 10_000)
+    assert scored == {key: pytest.approx(plain(llama(), same[0]), abs=1e-5) for key in "ab"}
 
 
 def test_poison_at_foreign_positions_stays_out() -> None:
     """NaN hidden states wherever nothing sampled is predicted from: scores and gradients stay as they were."""
     model, clean = llama(), llama()
-    (batch,) = micro_batches(SAMPLES, 10_000)
+    (batch,) = grow(SAMPLES, 10_000).parts
     predicts = torch.zeros(batch.ids.shape, dtype=torch.bool)
     predicts[batch.rows, batch.columns - 1] = True
 
@@ -148,7 +207,7 @@ def test_poison_at_foreign_positions_stays_out() -> None:
         return output
 
     model.base_model.register_forward_hook(poison)
-    poisoned, plain_scores = score(model, batch), score(clean, batch)
+    poisoned, plain_scores = whole(model, SAMPLES), whole(clean, SAMPLES)
     assert torch.equal(poisoned.logprobs, plain_scores.logprobs)
     assert torch.equal(poisoned.entropy, plain_scores.entropy)
     poisoned.logprobs.sum().backward()

@@ -27,6 +27,11 @@ class LossOptions(Frozen):
         return False
 
     @property
+    def credit_alone(self) -> bool:
+        """Whether a trajectory without any credit has no gradient, so that it need not be read."""
+        return False
+
+    @property
     def corrected(self) -> bool:
         """Whether a weight of its own covers the gap between sampler and start of the update.
 

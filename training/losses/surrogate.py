@@ -43,6 +43,10 @@ class SurrogateOptions(LossOptions):
         return self.kl_beta > 0
 
     @property
+    def credit_alone(self) -> bool:
+        return not self.kl_beta and not self.entropy
+
+    @property
     def corrected(self) -> bool:
         return self.correction.how != "none"
 

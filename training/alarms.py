@@ -1,12 +1,13 @@
 """Alarms: rules that look back over a run's steps and say when learning has gone wrong, and since when.
 
 Each rule is a pure function of the metrics rows so far, so a resumed run raises what an uninterrupted one would.
-What is then done (`warn`, `stop`, `rollback`) is the run loop's affair. Knows no model and no episode.
+Where several policies learn, each rule looks at each one's own metrics. What is then done (`warn`, `stop`,
+`rollback`) is the run loop's affair. Knows no model and no episode.
 """
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from simarena.arena.messages import Frozen
@@ -33,6 +34,13 @@ class Alert(Frozen):
     """One line: what is seen, and what it may mean."""
     since: int
     """The last step that was still sound, as far as the rule can tell."""
+    learner: str = ""
+    """Whose metrics raised it; empty where one policy learns, and for what is of the whole run."""
+
+    @property
+    def name(self) -> str:
+        """The alarm, with its learner's name before it where there are several."""
+        return f"{self.learner}/{self.alarm}" if self.learner else self.alarm
 
 
 def deviation(rows: Sequence[Row]) -> Alert | None:
@@ -193,16 +201,51 @@ ALARMS: dict[str, Callable[[Sequence[Row]], Alert | None]] = {
 }
 
 
+WHOLE = ("selfplay",)
+"""Alarms on the run as a whole, however many learn."""
+
+
 def raised(rows: Sequence[Row], actions: Mapping[str, Action]) -> list[tuple[Alert, Action]]:
     """The alarms that these rows raise, but for those that are off; `warn` where nothing is said."""
-    found = [rule(rows) for name, rule in ALARMS.items() if actions.get(name, "warn") != "off"]
-    return [(alert, actions.get(alert.alarm, "warn")) for alert in found if alert is not None]
+    names = _learners(rows[-1]) if rows else []
+    found = []
+    for rule, look in ALARMS.items():
+        if actions.get(rule, "warn") != "off":
+            for name in [""] if rule in WHOLE or not names else names:
+                alert = look([_Own(row, name) for row in rows] if name else rows)
+                found += [alert.model_copy(update={"learner": name})] if alert is not None else []
+    return [(alert, actions.get(alert.alarm, "warn")) for alert in found]
 
 
 def newly(rows: Sequence[Row], actions: Mapping[str, Action]) -> list[tuple[Alert, Action]]:
     """Those that the row before did not raise already."""
-    known = {alert.alarm for alert, _ in raised(rows[:-1], actions)}
-    return [(alert, action) for alert, action in raised(rows, actions) if alert.alarm not in known]
+    known = {alert.name for alert, _ in raised(rows[:-1], actions)}
+    return [(alert, action) for alert, action in raised(rows, actions) if alert.name not in known]
+
+
+_OF_A_LEARNER = "/train/learning_rate"
+
+
+def _learners(row: Row) -> list[str]:
+    """The learners whose metrics carry their names; none where a single one's do not."""
+    return sorted(key.removesuffix(_OF_A_LEARNER) for key in row if key.endswith(_OF_A_LEARNER))
+
+
+class _Own(Mapping[str, float]):
+    """A row as one of several learners sees it: what is told of it by name comes before what is told of all."""
+
+    def __init__(self, row: Row, learner: str) -> None:
+        self._row, self._prefix = row, f"{learner}/"
+
+    def __getitem__(self, key: str) -> float:
+        own = self._prefix + key
+        return self._row[own] if own in self._row else self._row[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({key.removeprefix(self._prefix): None for key in self._row})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _start(rows: Sequence[Row], name: str) -> list[float]:

@@ -1,9 +1,10 @@
 """Rating checkpoints: the tournament in which all checkpoints of a run meet its anchors.
 
 Anchors are the scripted agents that the run knows: the teacher it cloned, and an echo, which says nothing of use.
-Knows no command line; `arena/tournament` plays it.
+A checkpoint of several learners competes as one team. Knows no command line; `arena/tournament` plays it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from simarena.arena.errors import UsageError
@@ -23,23 +24,22 @@ CYCLES = 16
 def rate_checkpoints(run: RunFolder) -> Script:
     """The tournament of this run's checkpoints and anchors, on held-out deals.
 
-    Where one seat learns, everyone plays the same deals alone (block design); where two do, everyone meets
-    everyone. Raises UsageError for a run without checkpoints.
+    Where one seat learns, or several with one outcome, everyone plays the same deals alone (block design); where
+    two are opposed, everyone meets everyone. Raises UsageError for a run without checkpoints.
     """
     recipe = recipe_file.parse(run.facts()["recipe"])
-    if len(recipe.roster) > 1:
-        raise UsageError(f"run {str(run.path)!r} has several learners: rating is for one")
     steps = run.checkpoints()
     if not steps:
         raise UsageError(f"run {str(run.path)!r} has no checkpoint yet: there is nothing to rate")
     entrants: dict[str, Any] = {f"step-{step}": str(path) for step, path in steps.items()}
     cloning = recipe.policy.cloning
-    if cloning.teacher:
+    if cloning.teacher and len(recipe.roster) == 1:
         entrants["teacher"] = {"agent": cloning.teacher, "options": cloning.options}
     entrants["echo"] = "echo"
     options = options_of(recipe, "heldout")
     build_scenario(recipe.scenario.name, options)
-    alone = len(recipe.learning) == 1
+    seats = list(recipe.learning)
+    sides = {"team": seats} if len(seats) > 1 and _together(run, seats) else {seat: [seat] for seat in seats}
     return parse(
         {
             "name": f"{recipe.name}-checkpoints",
@@ -48,11 +48,19 @@ def rate_checkpoints(run: RunFolder) -> Script:
             "bus": recipe.bus,
             "scenario": {"name": recipe.scenario.name, "options": options},
             "entrants": entrants,
-            "format": {"kind": "block" if len(recipe.learning) != 2 else "round-robin"},
-            "sides": {seat: [seat] for seat in recipe.learning},
+            "format": {"kind": "block" if len(sides) != 2 else "round-robin"},
+            "sides": sides,
             "seats": {seat: agent for seat, agent in recipe.seats.items() if chair(agent).kind != "learner"},
-            "best_of": DEALS if alone else CYCLES,
+            "best_of": DEALS if len(sides) == 1 else CYCLES,
             "limits": recipe.rollout.limits.model_dump(),
             "concurrency": recipe.rollout.concurrency,
         }
     )
+
+
+def _together(run: RunFolder, seats: Sequence[str]) -> bool:
+    """Whether these seats had one outcome in every conversation of the run's newest evaluation."""
+    batches = [name for name in run.batches() if name.startswith("eval-")]
+    episodes = run.episodes(batches[-1]) if batches else ()
+    told = [one.outcome for one in episodes if set(seats) <= set(one.outcome)]
+    return bool(told) and all(len({outcome[seat] for seat in seats}) == 1 for outcome in told)

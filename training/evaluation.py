@@ -99,13 +99,18 @@ def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
     return {**recipe.scenario.options, "split": split}
 
 
-def engines_of(recipe: Recipe, models: Mapping[str, Path]) -> dict[str, EngineSpec]:
-    """An engine for every policy that the recipe seats, around the models that they begin with."""
+def engines_of(
+    recipe: Recipe, models: Mapping[str, Path], trained: Mapping[str, Path] | None = None
+) -> dict[str, EngineSpec]:
+    """An engine for every policy that the recipe seats, around the models that they begin with; learners that are
+    in `trained` are what they have become."""
+    now = {**models, **(trained or {})}
     return {
-        **{name: engine_spec(recipe.learner(name), models[name], name) for name in recipe.roster},
+        **{name: engine_spec(recipe.learner(name), now[name], name) for name in recipe.roster},
         **{
             start_of(name): engine_spec(recipe.learner(name), models[name], start_of(name))
             for name in recipe.frozen
+            if name in models  # not asked for where an anchor is all that it would be
         },
     }
 
@@ -131,13 +136,20 @@ def require_records(recipe: Recipe) -> None:
 
 
 async def play_split(
-    arena: SimulatorArena, recipe: Recipe, *, split: str, deals: int, prefix: str
+    arena: SimulatorArena,
+    recipe: Recipe,
+    *,
+    split: str,
+    deals: int,
+    prefix: str,
+    seats: Mapping[str, AgentSpec] | None = None,
 ) -> list[Episode]:
-    """One episode of each of the first `deals` deals of a split. Raises if every one of them failed."""
+    """One episode of each of the first `deals` deals of a split, with these on their seats and else whom the
+    recipe seats. Raises if every one of them failed."""
     play = arena.play(
         recipe.scenario.name,
         options=options_of(recipe, split),
-        seats=seats_of(recipe),
+        seats={**seats_of(recipe), **(seats or {})},
         deals=range(deals),
         concurrency=recipe.rollout.concurrency,
         prefix=prefix,
@@ -148,18 +160,30 @@ async def play_split(
 
 
 async def evaluate_checkpoint(
-    models: Mapping[str, Path], recipe: Recipe, *, split: str, deals: int, seed: int
+    recipe: Recipe,
+    models: Mapping[str, Path],
+    trained: Mapping[str, Path],
+    *,
+    split: str,
+    deals: int,
+    seed: int,
+    guests: Mapping[str, AgentSpec] | None = None,
+    engines: Mapping[str, EngineSpec] | None = None,
 ) -> tuple[Block, list[Episode]]:
-    """Open an arena around the models of these policies, learning and frozen ones, and score them."""
+    """Open an arena around the learners as trained and the frozen ones as they began, and score them.
+
+    `guests` take seats from those whom the recipe seats; `engines` are those that guests need.
+    """
     async with SimulatorArena(
         recipe.backend,
         bus=recipe.bus,
         seed=seed,
-        policies=engines_of(recipe, models),
+        policies={**engines_of(recipe, models, trained), **(engines or {})},
         people=recipe.rollout.people,
         limits=recipe.rollout.limits,
     ) as arena:
-        episodes = await play_split(arena, recipe, split=split, deals=deals, prefix=f"eval-{split}")
+        prefix = f"eval-{split}"
+        episodes = await play_split(arena, recipe, split=split, deals=deals, prefix=prefix, seats=guests)
     return score(episodes), episodes
 
 

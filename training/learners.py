@@ -12,7 +12,7 @@ from simarena.arena.arena import SimulatorArena
 from simarena.training.config import Recipe
 from simarena.training.exact import Question
 from simarena.training.samples import Sample
-from simarena.training.seating import named
+from simarena.training.seating import home_of, named
 from simarena.training.trainer import LocalTrainer, RayTrainer, TrainerDoor
 
 
@@ -70,4 +70,4 @@ class Learners:
             await trainer.close()
 
     def _home(self, folder: Path, name: str) -> Path:
-        return folder / name if len(self._trainers) > 1 else folder
+        return home_of(folder, name, self._trainers)

@@ -257,7 +257,7 @@ class Run:
         row |= self._anchored()
         self._rows.append({**row, "step": float(self._step)})
         raised = alarms.raised(self._rows, self._recipe.alarms)
-        row |= {f"alarms/{alert.alarm}": 1.0 for alert, _ in raised}
+        row |= {f"alarms/{alert.name}": 1.0 for alert, _ in raised}
         self._trackers.log(self._step, row | {f"ledger/{name}": float(n) for name, n in ledger.items()})
         self._emit(
             events.StepDone(
@@ -280,10 +280,10 @@ class Run:
     async def _alarmed(self) -> bool:
         """Say what alarms the step has raised, and act on them; whether the run is to end."""
         for alert, action in alarms.newly(self._rows, self._recipe.alarms):
-            self._alarms.append(f"{alert.alarm} at step {self._step}: {alert.text}")
+            self._alarms.append(f"{alert.name} at step {self._step}: {alert.text}")
             self._emit(events.Note(text=f"alarm {self._alarms[-1]}"))
             if action != "warn" and not self._stopped_by:
-                self._stopped_by = alert.alarm
+                self._stopped_by = alert.name
                 await self._end_at(alert.since if action == "rollback" else self._step)
         return bool(self._stopped_by)
 

@@ -6,7 +6,8 @@ remote:NAME              played by any process that serves the lane `remote.NAME
 anything else            an agent by name or `package.module:Factory`
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 LEARNER = "learner"
@@ -39,6 +40,11 @@ def chair(written: str) -> Chair:
 def start_of(name: str) -> str:
     """The policy that serves the starting point of a learner."""
     return f"{name}.start"
+
+
+def home_of(checkpoint: Path, name: str, names: Collection[str]) -> Path:
+    """The folder of one learner of these in a checkpoint: the checkpoint itself where it is the only one."""
+    return checkpoint / name if len(names) > 1 else checkpoint
 
 
 def named(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

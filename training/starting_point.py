@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,10 +25,15 @@ RECIPE_OF_CLONES = 2
 """Raised when cloning itself changes, so that old clones are not taken for new ones."""
 
 
-async def starting_models(recipe: Recipe, emit: Callable[[events.Event], None]) -> dict[str, Path]:
-    """The model folder of every policy that the recipe seats, by learner. Raises as `starting_model` does."""
-    names = sorted({*recipe.roster, *recipe.frozen})
-    return {name: await starting_model(recipe.alone(name), emit) for name in names}
+async def starting_models(
+    recipe: Recipe, emit: Callable[[events.Event], None], names: Collection[str] | None = None
+) -> dict[str, Path]:
+    """The model folders that these learners begin with, or all that the recipe seats, by name.
+
+    Raises as `starting_model` does.
+    """
+    names = {*recipe.roster, *recipe.frozen} if names is None else names
+    return {name: await starting_model(recipe.alone(name), emit) for name in sorted(names)}
 
 
 async def starting_model(recipe: Recipe, emit: Callable[[events.Event], None]) -> Path:

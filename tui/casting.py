@@ -16,6 +16,7 @@ from simarena.arena.specs import AgentSpec, EngineSpec, build_agent, build_engin
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
 from simarena.training.events import Event
+from simarena.training.seating import home_of
 from simarena.tui import human, runs
 
 DEFAULT_RECIPE = "service-desk-tiny"
@@ -79,7 +80,7 @@ async def cast(
             build_agent(chosen.seats[seat])
         else:
             recipe = recipe_file.load(DEFAULT_RECIPE)
-            folder = await model(who, recipe, emit)
+            folder = await model(who, recipe, emit, seat)
             home = recipe_of(folder)
             tools: dict[str, JsonValue] = {"tools": home.policy.tools} if home is not None else {}
             chosen.seats[seat] = AgentSpec.of_policy(seat, **{**tools, **more})
@@ -114,10 +115,10 @@ def stand_in(scenario: str) -> str:
     return next(filter(None, teachers), "")
 
 
-async def model(name: str, recipe: Recipe, emit: Callable[[Event], None]) -> Path:
+async def model(name: str, recipe: Recipe, emit: Callable[[Event], None], seat: str = "") -> Path:
     """The folder of a model: a short name, a run (its newest checkpoint), a folder, or a name in the hub's cache.
 
-    Raises UnknownName or UsageError if there is none.
+    Of several learners, the one that plays this seat. Raises UnknownName or UsageError if there is none.
     """
     if name in MODELS:
         from simarena.training.starting_point import starting_model
@@ -126,7 +127,7 @@ async def model(name: str, recipe: Recipe, emit: Callable[[Event], None]) -> Pat
     folder = runs.folder(name)
     if folder is None and "/" not in name:
         raise UnknownName("agent or model", name, [*MODELS, *table("agents"), "human", "latest"])
-    return readable(str(_checkpoint(folder)) if folder is not None else name)
+    return readable(str(_seated(checkpoint(folder), seat)) if folder is not None else name)
 
 
 def readable(name: str) -> Path:
@@ -143,18 +144,42 @@ def readable(name: str) -> Path:
 
 
 def recipe_of(checkpoint: Path) -> Recipe | None:
-    """The recipe of the run a checkpoint belongs to; None for a model of another origin."""
-    home = checkpoint.resolve().parent.parent
-    if not (home / "run.json").is_file():
+    """The recipe of the run a checkpoint belongs to; None for a model of another origin.
+
+    For the folder of one of several learners, the recipe as if it were the only one.
+    """
+    path = checkpoint.resolve()
+    home = next((above.parent for above in path.parents[:2] if above.name == "checkpoints"), None)
+    if home is None or not (home / "run.json").is_file():
         return None
-    return recipe_file.parse(RunFolder.open(home).facts()["recipe"])
+    recipe = recipe_file.parse(RunFolder.open(home).facts()["recipe"])
+    return recipe if path.parent.name == "checkpoints" else recipe.alone(path.name)
+
+
+def learned(checkpoint: Path) -> dict[str, Path]:
+    """The model folders of all learners in a checkpoint of several, by name; empty for any other folder."""
+    recipe = None if (checkpoint / "config.json").is_file() else recipe_of(checkpoint)
+    names = recipe.roster if recipe is not None else ()
+    return {name: readable(str(home_of(checkpoint, name, names))) for name in names}
 
 
 def _with_model(recipe: Recipe, name: str) -> Recipe:
     return recipe.model_copy(update={"policy": recipe.policy.model_copy(update={"model": name})})
 
 
-def _checkpoint(folder: Path) -> Path:
+def _seated(checkpoint: Path, seat: str) -> Path:
+    """The checkpoint, or of one with several learners the folder of the one on this seat."""
+    several = learned(checkpoint)
+    recipe = recipe_of(checkpoint) if several else None
+    if recipe is None:
+        return checkpoint
+    if seat not in recipe.learning:
+        one = checkpoint / next(iter(several))
+        raise UsageError(f"{str(checkpoint)!r} holds {len(several)} learners: name one of them, such as {one}")
+    return several[recipe.learning[seat]]
+
+
+def checkpoint(folder: Path) -> Path:
     """The folder itself, or the newest checkpoint of the run folder that it is."""
     if (folder / "config.json").is_file() or not (folder / "run.json").is_file():
         return folder  # a checkpoint keeps a run.json of its own beside the model

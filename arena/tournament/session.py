@@ -7,13 +7,13 @@ Owns when the table is made anew and what the folder holds. Knows no command lin
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.protocols import Judge, Scenario
-from simarena.arena.specs import AgentSpec, build_scenario
+from simarena.arena.specs import build_scenario
 from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.export import matches_text, results_csv, standings_csv
 from simarena.arena.tournament.findings import find
@@ -21,7 +21,7 @@ from simarena.arena.tournament.folder import TournamentFolder
 from simarena.arena.tournament.report import render
 from simarena.arena.tournament.results import Result, Standing
 from simarena.arena.tournament.script import Script
-from simarena.arena.tournament.tournament import Tournament
+from simarena.arena.tournament.tournament import Players, Tournament
 
 if TYPE_CHECKING:
     from simarena.arena.tournament.ratings.table import Table
@@ -62,8 +62,7 @@ class Session:
 
     script: Script
     folder: TournamentFolder
-    agents: Mapping[str, AgentSpec]
-    """Entrant → who plays for it."""
+    players: Players
     watch: Watch = lambda snapshot: None
     judge: Judge | None = None
     """Who scores finished matches where the scenario does not."""
@@ -84,7 +83,7 @@ class Session:
             self.script,
             self.scenario,
             self.contest,
-            self.agents,
+            self.players,
             arena,
             self.judge,
             self.folder.record,

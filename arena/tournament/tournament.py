@@ -28,6 +28,8 @@ ATTEMPTS = 3
 VOIDS_IN_A_ROW = 8
 """Void matches with no other between them that stop the tournament: then it is not the match that is broken."""
 
+Players = Mapping[str, AgentSpec | Mapping[str, AgentSpec]]
+"""Entrant → who plays for it: one agent whatever the seat, or a team with one for each seat."""
 Record = Callable[[Result, Episode], None]
 Decided = Callable[[Sequence[Result]], bool]
 Progress = Callable[[Sequence[Result], int], None]
@@ -40,8 +42,7 @@ class Tournament:
     script: Script
     scenario: Scenario[Any]
     contest: Contest
-    agents: Mapping[str, AgentSpec]
-    """Entrant → who plays for it."""
+    players: Players
     arena: SimulatorArena
     judge: Judge | None
     """Who scores finished matches; None: the scenario's outcome counts."""
@@ -112,7 +113,7 @@ class Tournament:
 
     async def _episode(self, match: Match) -> Episode:
         """Play one match. Its id names its deal and all chance in it."""
-        seats: dict[str, AgentSpec | str] = {seat: self.agents[who] for seat, who in match.seats.items()}
+        seats = {seat: self._player(who, seat) for seat, who in match.seats.items()}
         played = self.arena.play(
             self.scenario,
             options=self.script.scenario.options,
@@ -122,6 +123,10 @@ class Tournament:
         )
         (episode,) = [episode async for episode in played]
         return episode
+
+    def _player(self, entrant: str, seat: str) -> AgentSpec:
+        found = self.players[entrant]
+        return found if isinstance(found, AgentSpec) else found[seat]
 
     async def _result(self, match: Match, episode: Episode) -> Result:
         """What the match counts for. A judge that fails is nobody's fault."""

@@ -12,7 +12,7 @@ from rollouts import SEAT, episode, record
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.record import RunFolder
 from simarena.training import monitors, recipe_file
-from simarena.training.alarms import ALARMS, newly, raised
+from simarena.training.alarms import ALARMS, WHOLE, newly, raised
 from simarena.training.events import Event, Note
 from simarena.training.groups import form
 from simarena.training.run import TrainReport, train
@@ -164,6 +164,30 @@ def test_an_alarm_that_is_off_says_nothing_and_one_that_goes_on_says_it_once() -
     assert [name for _, name in history(rows, {"length": "off"})] == []
     assert [name for _, name in history(rows)] == ["length"]
     assert raised(rows, {"length": "stop"})[0][1] == "stop"
+
+
+def two_learners(alarm: str) -> list[dict[str, float]]:
+    """Alice collapses, Bob is well; what is not told by name is of the two together, and looks healthy."""
+    pairs = zip(collapsing(alarm), healthy(1, 50), strict=True)
+    return [
+        {**well, **{f"bob/{k}": v for k, v in well.items()}, **{f"alice/{k}": v for k, v in ill.items()}}
+        | {f"{name}/train/learning_rate": 0.1 for name in ("alice", "bob")}
+        for ill, well in pairs
+    ]
+
+
+@pytest.mark.parametrize("alarm", sorted(set(ALARMS) - set(WHOLE)))
+def test_of_several_learners_the_one_that_collapses_is_named(alarm: str) -> None:
+    rows = two_learners(alarm)
+    found = [(a.name, action) for n in range(1, len(rows) + 1) for a, action in newly(rows[:n], {alarm: "stop"})]
+    assert found[0] == (f"alice/{alarm}", "stop")
+    assert not [name for name, _ in found if name.startswith("bob/")]
+
+
+def test_an_alarm_of_the_whole_run_has_no_learner() -> None:
+    spoilt = collapsing("selfplay")
+    rows = [row | {f"{name}/train/learning_rate": 0.1 for name in ("alice", "bob")} for row in spoilt]
+    assert [a.name for a, _ in raised(rows, {}) if a.alarm == "selfplay"] == ["selfplay"]
 
 
 @pytest.mark.parametrize("cut", range(0, 50, 7))

@@ -1,7 +1,7 @@
 """`simarena tournament`: plays a scripted competition and prints a table one can trust."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Annotated
@@ -12,17 +12,17 @@ from rich.text import Text
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.errors import UsageError
-from simarena.arena.specs import build_scenario
+from simarena.arena.specs import AgentSpec, build_scenario
 from simarena.arena.text import visible
 from simarena.arena.tournament.estimate import estimate
 from simarena.arena.tournament.folder import TournamentFolder
 from simarena.arena.tournament.script import Budget, Script, load, parse
 from simarena.arena.tournament.session import Session, Snapshot, Watch
-from simarena.arena.tournament.tournament import Tournament
+from simarena.arena.tournament.tournament import Players, Tournament
 from simarena.training.checkpoint_rating import rate_checkpoints
 from simarena.tui import runs
 from simarena.tui.board import clock
-from simarena.tui.casting import Cast, cast
+from simarena.tui.casting import Cast, cast, learned, recipe_of
 from simarena.tui.console import emit, invocation, narrate, run, show
 from simarena.tui.forking import PATIENCE
 from simarena.tui.judging import Judges, panel_of
@@ -73,16 +73,16 @@ def tournament(
     script = _script(what)
     contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
     script.format.draw(contest, [])
-    chosen = run(_cast(script))
+    chosen, players = run(_cast(script))
     if script.judge is not None:
         panel_of(script.judge)  # all that can be wrong is found before anything is written
     if dry_run:
-        run(_estimate(script, chosen, json))
+        run(_estimate(script, chosen, players, json))
         return
     folder = _folder(script, what, out, resume)
     try:
         with closing(folder), watching() as watch:
-            final = run(_play(script, chosen, folder, watch))
+            final = run(_play(script, chosen, players, folder, watch))
     except typer.Exit:
         narrate(Text(visible(f"go on with: {invocation()} tournament {what} --resume --out {folder.path}")))
         raise
@@ -134,9 +134,21 @@ def _newest(script: Script, what: str) -> Path:
     return found[-1].parent
 
 
-async def _cast(script: Script) -> Cast:
-    who = {name: entrant.agent for name, entrant in script.entrants.items()}
-    return await cast(who, tell, {name: entrant.options for name, entrant in script.entrants.items()})
+async def _cast(script: Script) -> tuple[Cast, Players]:
+    """Everyone who plays, and who of them plays for whom: a checkpoint of several learners is a team."""
+    who: dict[str, str] = {}
+    teams: dict[str, dict[str, str]] = {}
+    for name, entrant in script.entrants.items():
+        folder = Path(entrant.agent)
+        recipe, models = recipe_of(folder), learned(folder)
+        who |= {f"{name}.{learner}": str(path) for learner, path in models.items()} or {name: entrant.agent}
+        if recipe is not None and models:
+            teams[name] = {seat: f"{name}.{learner}" for seat, learner in recipe.learning.items()}
+    chosen = await cast(who, tell, {name: entrant.options for name, entrant in script.entrants.items()})
+    players: dict[str, AgentSpec | Mapping[str, AgentSpec]] = {**chosen.seats}
+    for name, seated in teams.items():
+        players[name] = {seat: chosen.seats[one] for seat, one in seated.items()}
+    return chosen, players
 
 
 @asynccontextmanager
@@ -158,16 +170,18 @@ async def _opened(script: Script, chosen: Cast) -> AsyncIterator[SimulatorArena]
         yield arena
 
 
-async def _play(script: Script, chosen: Cast, folder: TournamentFolder, watch: Watch) -> Snapshot:
+async def _play(
+    script: Script, chosen: Cast, players: Players, folder: TournamentFolder, watch: Watch
+) -> Snapshot:
     if chosen.human:
         script = script.model_copy(update={"concurrency": 1})
     async with _opened(script, chosen) as arena:
         judge = Judges(script.judge, folder) if script.judge is not None else None
         remarks = judge.remarks if judge is not None else tuple
-        return await Session(script, folder, chosen.seats, watch, judge, remarks).play(arena)
+        return await Session(script, folder, players, watch, judge, remarks).play(arena)
 
 
-async def _estimate(script: Script, chosen: Cast, json: bool) -> None:
+async def _estimate(script: Script, chosen: Cast, players: Players, json: bool) -> None:
     """Count the matches, play a few without keeping them, and say what all of it will take."""
     scenario = build_scenario(script.scenario.name, script.scenario.options)
     contest = script.contest(scenario)
@@ -177,7 +191,7 @@ async def _estimate(script: Script, chosen: Cast, json: bool) -> None:
     async with _opened(script, chosen) as arena:
         began = time.monotonic()
         trial = Tournament(
-            probe, scenario, contest, chosen.seats, arena, jury, lambda *_: None, lambda _: False, lambda *_: None
+            probe, scenario, contest, players, arena, jury, lambda *_: None, lambda _: False, lambda *_: None
         )
         results = await trial.play()
         seconds = (time.monotonic() - began) / len(results)

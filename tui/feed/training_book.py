@@ -111,7 +111,7 @@ class TrainingBook:
         now = {name[len(ALARM) :] for name, value in row.items() if name.startswith(ALARM) and value}
         if fresh := sorted(now - self._ringing):
             steps = [told for told in self.rows if LEDGER + "dispatched" in told]
-            words = {alert.alarm: alert.text for alert, _ in raised(steps, {})}
+            words = {alert.name: alert.text for alert, _ in raised(steps, {})}
             for name in fresh:
                 self.alarms.append(Alarm(int(row["step"]), name, one_line(words.get(name, name), 300)))
         self._ringing = now

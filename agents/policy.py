@@ -12,7 +12,7 @@ from typing import Literal
 from simarena.agents import toolcalls
 from simarena.arena.messages import WORLD, Action, Message, Observation, Text, Tool, ToolCall, ToolResult, View
 from simarena.arena.protocols import ChatTurn, Engine, GenerateRequest
-from simarena.arena.seeds import derive
+from simarena.arena.seeds import derive, uniform
 
 ToolText = Literal["none", "lines"]
 """How a prompt lists the tools: not at all (the instructions name them), or one signature line each."""
@@ -25,10 +25,13 @@ class PolicyAgent:
         engine: what generates; its policy's name is stamped on the records.
         temperature: of sampling; 0 is greedy.
         tools: how the system turn lists the tools.
+        past: share of turns that an earlier version is asked for.
     """
 
-    def __init__(self, engine: Engine, temperature: float = 1.0, tools: ToolText = "none") -> None:
-        self._engine, self._temperature, self._tools = engine, temperature, tools
+    def __init__(
+        self, engine: Engine, temperature: float = 1.0, tools: ToolText = "none", past: float = 0.0
+    ) -> None:
+        self._engine, self._temperature, self._tools, self._past = engine, temperature, tools, past
 
     async def act(self, observation: Observation) -> Action:
         (completion,) = await self._engine.generate([self._request(observation)])
@@ -45,6 +48,7 @@ class PolicyAgent:
             trail=observation.trail,
             max_tokens=observation.max_tokens,
             temperature=self._temperature,
+            past=self._past > 0 and uniform(observation.seed, observation.turn, "past") < self._past,
         )
 
 

@@ -126,6 +126,8 @@ class GenerateRequest:
     max_tokens: int = 64
     temperature: float = 1.0
     """0 is greedy."""
+    past: bool = False
+    """Sample from an earlier version, of an engine that keeps one; others answer as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, field_vali
 
 from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName
-from simarena.arena.messages import Frozen, Limits
+from simarena.arena.messages import Frozen
 from simarena.arena.specs import table
 from simarena.simulators.splits import Split
 from simarena.training.alarms import ALARMS, Action
@@ -23,6 +23,8 @@ from simarena.training.filters import FilterOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.grpo import GRPOOptions
 from simarena.training.losses.inputs import LossOptions
+from simarena.training.losses.surrogate import SurrogateOptions
+from simarena.training.rollout import RolloutOptions
 from simarena.training.seating import LEARNER, START, chair
 from simarena.training.trackers import TRACKERS
 
@@ -147,52 +149,12 @@ class PolicyOptions(Frozen):
         return self
 
 
-class TurnCaps(Frozen):
-    """A staircase of turn limits: short conversations first (ScalingInter-RL of AgentGym-RL, arXiv 2509.08755)."""
+class AsynchronousOptions(Frozen):
+    """Conversations that go on while the trainer learns."""
 
-    caps: tuple[int, ...] = ()
-    """Limits on the turns of all seats together, rising; the last holds to the end. Empty: `limits.turns`."""
-    every: int = Field(default=0, ge=0)
-    """Steps on each stair."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> "TurnCaps":
-        if bool(self.caps) != bool(self.every):
-            raise ValueError("rollout.turn_caps needs both `caps` and `every`, or neither")
-        if any(cap < 1 for cap in self.caps) or list(self.caps) != sorted(self.caps):
-            raise ValueError(f"rollout.turn_caps.caps = {list(self.caps)}: must rise from at least 1")
-        return self
-
-
-class RolloutOptions(Frozen):
-    """The conversations of one step: `deals` × `group` episodes."""
-
-    deals: int = Field(default=16, gt=0)
-    group: int = Field(default=8, gt=0)
-    """G: episodes of one deal, whose returns are compared."""
-    concurrency: int = Field(default=128, gt=0)
-    """Conversations in flight."""
-    people: int = Field(default=1, gt=0)
-    """Hosts of simulated people."""
-    limits: Limits = Limits()
-    turn_caps: TurnCaps = TurnCaps()
-    temperature: float = 1.0
-    top_p: float = 1.0
-
-    def limits_at(self, step: int) -> Limits:
-        """The limits of this step's training conversations."""
-        stairs = self.turn_caps
-        if not stairs.caps:
-            return self.limits
-        cap = stairs.caps[min(step // stairs.every, len(stairs.caps) - 1)]
-        return self.limits.model_copy(update={"turns": min(cap, self.limits.turns)})
-
-    @field_validator("temperature", "top_p")
-    @classmethod
-    def _plain(cls, value: float) -> float:
-        if value != 1:
-            raise ValueError("must be 1: shaped sampling is off-policy, and no correction for it is on")
-        return value
+    max_age: int = Field(default=0, ge=0)
+    """Versions by which the policy may be ahead of what sampled a token, when the token is trained on. It is held
+    when a step's conversations begin, so time in the queue counts. 0: synchronous."""
 
 
 class OptimiserOptions(Frozen):
@@ -351,6 +313,7 @@ class Recipe(LearnerOptions):
     learners: dict[str, LearnerOptions] = Field(default_factory=dict)
     """What is special about a learner of this name; read in as all that holds for it."""
     rollout: RolloutOptions = RolloutOptions()
+    asynchronous: AsynchronousOptions = AsynchronousOptions()
     filters: FilterOptions = FilterOptions()
     population: PopulationOptions = PopulationOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
@@ -428,6 +391,7 @@ class Recipe(LearnerOptions):
                 raise ValueError("phases and credit ask for critics with other settings: a run has one critic")
             if (total := sum(phase.steps for phase in learner.phases)) > self.steps:
                 raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
+        self._require_correction()
         if "template" in self.alarms and not self.monitors.mutual_every:
             raise ValueError("alarms.template is not used without measurements: set monitors.mutual_every")
         if self.bus and redact(self.bus) != self.bus:
@@ -455,6 +419,25 @@ class Recipe(LearnerOptions):
                 "within a group: remove it"
             )
         return self
+
+    def _require_correction(self) -> None:
+        """Refuse what goes wrong when conversations are older than the policy."""
+        crossed = self.rollout.cross_policy.share
+        if not (self.asynchronous.max_age or crossed):
+            return
+        key = "rollout.cross_policy" if crossed else "asynchronous.max_age"
+        if self.population.every and self.asynchronous.max_age:
+            raise ValueError(
+                "population.every may replace a snapshot in the middle of its conversations when they go on "
+                "beside training: leave out asynchronous.max_age"
+            )
+        for learner in self.roster.values():
+            for loss in (learner.loss, *(phase.loss for phase in learner.phases)):
+                if isinstance(loss, SurrogateOptions) and not loss.corrected:
+                    raise ValueError(
+                        f"{key} trains on tokens of older policies, which need a correction: set "
+                        'loss.correction.how to "truncate" or "mask"'
+                    )
 
 
 def _over(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

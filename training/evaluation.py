@@ -19,6 +19,8 @@ from simarena.training.config import LearnerOptions, PolicyOptions, Recipe
 from simarena.training.events import Block, Rate
 from simarena.training.seating import chair, start_of
 
+CROSSED = "simarena.agents.engines.crossed:CrossedEngine"
+
 
 def wilson(successes: int, trials: int) -> Rate:
     """A rate with its Wilson 95 % interval (1927), honest at 0 and 1; no trials gives [0, 1]."""
@@ -75,23 +77,27 @@ def _share(cases: Iterable[bool | None]) -> float | None:
     return sum(told) / len(told) if told else None
 
 
-def seats_of(recipe: Recipe) -> dict[str, AgentSpec | str]:
-    """Who sits where: policies on learning and frozen seats, the named agents elsewhere."""
-    return {seat: _seated(recipe, written) for seat, written in recipe.seats.items()}
+def seats_of(recipe: Recipe, past: float = 0.0) -> dict[str, AgentSpec | str]:
+    """Who sits where: policies on learning and frozen seats, the named agents elsewhere.
+
+    `past` is the share of the learners' turns that their past selves take.
+    """
+    return {seat: _seated(recipe, written, past) for seat, written in recipe.seats.items()}
 
 
-def _seated(recipe: Recipe, written: str) -> AgentSpec | str:
+def _seated(recipe: Recipe, written: str, past: float) -> AgentSpec | str:
     kind, name = chair(written)
     if kind == "agent":
         return name
     if kind == "remote":
         return AgentSpec.of_remote(name)
-    return speaker(recipe, name, name if kind == "learner" else start_of(name))
+    return speaker(recipe, name, name, past) if kind == "learner" else speaker(recipe, name, start_of(name))
 
 
-def speaker(recipe: Recipe, name: str, policy: str) -> AgentSpec:
+def speaker(recipe: Recipe, name: str, policy: str, past: float = 0.0) -> AgentSpec:
     """A seat played as the learner `name` plays, by the policy of that name."""
-    return AgentSpec.of_policy(policy, tools=recipe.learner(name).policy.tools)
+    crossed: dict[str, JsonValue] = {"past": past} if past else {}
+    return AgentSpec.of_policy(policy, tools=recipe.learner(name).policy.tools, **crossed)
 
 
 def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
@@ -106,13 +112,22 @@ def engines_of(
     in `trained` are what they have become."""
     now = {**models, **(trained or {})}
     return {
-        **{name: engine_spec(recipe.learner(name), now[name], name) for name in recipe.roster},
+        **{name: _crossed(recipe, engine_spec(recipe.learner(name), now[name], name)) for name in recipe.roster},
         **{
             start_of(name): engine_spec(recipe.learner(name), models[name], start_of(name))
             for name in recipe.frozen
             if name in models  # not asked for where an anchor is all that it would be
         },
     }
+
+
+def _crossed(recipe: Recipe, spec: EngineSpec) -> EngineSpec:
+    """The engine, with the policy's past self beside it where the recipe lets that take turns."""
+    every = recipe.rollout.cross_policy.every
+    if not every:
+        return spec
+    options: dict[str, JsonValue] = {**spec.options, "engine": spec.engine, "every": every}
+    return spec.model_copy(update={"engine": CROSSED, "options": options})
 
 
 def engine_spec(learner: LearnerOptions, model: Path, policy: str) -> EngineSpec:

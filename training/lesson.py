@@ -5,7 +5,7 @@ Asks for replacement deals while groups are dropped and refill rounds are left. 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
@@ -39,6 +39,8 @@ class Lesson:
         self._thinned = False
         self.episodes: list[Episode] = []
         """All conversations of the step so far."""
+        self.seconds = 0.0
+        """How long it took to play them."""
 
     def wanted(self) -> list[int]:
         """The deals to play next; none when there are enough groups or no refill round is left."""
@@ -159,23 +161,28 @@ class Lesson:
     @property
     def tokens(self) -> int:
         """Tokens sampled by the learners."""
+        return sum(count for count, _ in self._sampled())
+
+    def _sampled(self) -> Iterator[tuple[int, int]]:
+        """(tokens, version) of each turn of the learners."""
         names = self._recipe.roster
-        return sum(
-            len(turn.record.sampled)
-            for episode in self.episodes
-            for turn in episode.turns
-            if turn.record is not None and turn.record.policy in names
-        )
+        for episode in self.episodes:
+            for turn in episode.turns:
+                if turn.record is not None and turn.record.policy in names:
+                    yield len(turn.record.sampled), turn.record.version
 
     def metrics(self) -> dict[str, float]:
         """What the step's conversations say about training; after `samples`."""
         names = self._recipe.roster
+        ages = [(count, self.step - version) for count, version in self._sampled()]
         return {
             **self._reported(None),
             **(named({name: self._reported(name) for name in names}) if len(names) > 1 else {}),
             "groups/kept": float(self._rejections.count("")),
             "groups/played": float(len(self._groups)),
             "groups/ranked_out": float(sum(why in ("snr", "uncertain") for why in self._rejections)),
+            "rollout/age": sum(count * age for count, age in ages) / max(1, self.tokens),
+            "rollout/age_max": float(max((age for _, age in ages), default=0)),
             "rollout/turn_cap": float(self._recipe.rollout.limits_at(self.step).turns),
             "tokens/sampled": float(self.tokens),
         }

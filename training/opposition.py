@@ -11,7 +11,6 @@ from typing import Any
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import RunFolderError
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec, EngineSpec
 from simarena.training.config import Recipe
@@ -19,6 +18,7 @@ from simarena.training.evaluation import engine_spec, options_of, seats_of, spea
 from simarena.training.learners import Learners
 from simarena.training.population import Member, Population
 from simarena.training.seating import START, start_of
+from simarena.training.snapshots import read
 
 Company = dict[str, AgentSpec | str]
 """Seat → who plays it."""
@@ -51,7 +51,8 @@ class Opposition:
 
     def company(self, step: int, number: int) -> Company:
         """Who plays the deal of this number: the learners on all seats, or one of them against members."""
-        seats, options = seats_of(self._recipe), self._recipe.population
+        seats = seats_of(self._recipe, self._recipe.rollout.cross_policy.share)
+        options = self._recipe.population
         chance = rng("population", self._recipe.seed, step, number)
         if not self.book.members or chance.random() >= options.share:
             return seats
@@ -149,7 +150,7 @@ class Opposition:
 
     async def _revive(self, member: Member) -> None:
         if not member.agent:
-            weights = _read(self._file(member))
+            weights = read(self._file(member))
             await self._arena.publish(self._slot_of(member), member.step, weights)
 
     def _own(self, episode: Episode) -> list[str]:
@@ -172,13 +173,3 @@ class Opposition:
 
 def _slot(name: str, number: int) -> str:
     return f"{name}.past-{number}"
-
-
-def _read(file: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise RunFolderError(f"snapshot {str(file)!r} cannot be read: {error}") from None

@@ -18,6 +18,7 @@ def plan(recipe: Recipe) -> str:
         ("group", f"deal × seat, {recipe.rollout.group} episodes each"),
         ("filters", " ".join(f"{name}={value}" for name, value in _flat(recipe.filters))),
         ("cost/step", _cost(recipe)),
+        *_ahead(recipe),
         ("steps", f"{recipe.steps}, {_evaluations(recipe)}, a checkpoint every {recipe.checkpoint_every}"),
         ("trackers", ", ".join(("jsonl", *recipe.trackers))),
     ]
@@ -84,6 +85,11 @@ def _cost(recipe: Recipe) -> str:
     dealt = f"{episodes} episodes ({rollout.deals} deals × {rollout.group})"
     refill = f", up to {recipe.filters.refill} × that again for dropped groups" if recipe.filters.refill else ""
     return f"{dealt}, at most {most:,} sampled tokens{refill}"
+
+
+def _ahead(recipe: Recipe) -> list[tuple[str, str]]:
+    age = recipe.asynchronous.max_age
+    return [("ahead", f"asynchronous: tokens up to {age} versions old when trained on")] if age else []
 
 
 def _evaluations(recipe: Recipe) -> str:

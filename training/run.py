@@ -1,8 +1,8 @@
-"""The run loop: rollouts, update, publish; evaluation, checkpoints and resume around them.
+"""The run loop: lessons in, update, publish; evaluation, checkpoints and resume around them.
 
 Wires the parts and keeps the step axis, which is the policy version; knows no credit rule, loss, scenario
 or engine by name. After a kill, `resume` goes on from the newest checkpoint and repeats exactly what was
-lost, since every number of a step comes from (seed, step).
+lost, since every number of a step comes from (seed, step); asynchronous runs play again what was in flight.
 """
 
 import asyncio
@@ -38,11 +38,14 @@ from simarena.training.forking import play_on
 from simarena.training.learners import Learners
 from simarena.training.lesson import Lesson
 from simarena.training.opposition import Opposition
+from simarena.training.pace import Pace, pace
+from simarena.training.pipeline import Pipeline
 from simarena.training.plan import plan
 from simarena.training.provenance import provenance
 from simarena.training.report import write_report
 from simarena.training.samples import by_turn
 from simarena.training.seating import named
+from simarena.training.snapshots import PastSelves
 from simarena.training.starting_point import starting_models
 from simarena.training.trackers import Trackers, open_copies
 from simarena.training.trend import Trend, trend
@@ -63,6 +66,8 @@ class TrainReport(Frozen):
     after: events.Block
     reward: Trend | None = None
     """Mean reward of the last steps against the first; None for a short run."""
+    pace: Pace | None = None
+    """How fast it went and how old its tokens were; None for a run without a step."""
     ledger: dict[str, int]
     interrupted: bool = False
     """Stopped before the last step; it was saved, and a resume goes on."""
@@ -134,6 +139,8 @@ class Run:
         self._recipe, self._folder, self._arena = recipe, folder, arena
         self._learners, self._trackers, self._emit = learners, trackers, emit
         self._opposition = Opposition(recipe, arena, learners, folder.path / "population")
+        self._past = PastSelves(recipe, learners, folder.path / "past")
+        self._pipeline: Pipeline | None = None
         self._ledger = Ledger()
         self._evidence = Evidence()
         self._step = 0
@@ -156,15 +163,19 @@ class Run:
             self._before = self._after = await self._evaluate()
             await self._save()
         self._since = (time.monotonic(), self._step)
-        while self._step < self._recipe.steps and not stop.is_set():
-            await self._train_step()
-            if await self._alarmed():
-                break
-            last = self._step == self._recipe.steps
-            if last or _due(self._step, self._recipe.evaluation.every):
-                self._after = await self._evaluate()
-            if last or stop.is_set() or _due(self._step, self._recipe.checkpoint_every):
-                await self._save()
+        self._pipeline = Pipeline(self._play, self._step, self._recipe.steps, self.max_age)
+        try:
+            while self._step < self._recipe.steps and not stop.is_set():
+                await self._train_step(self._pipeline)
+                if await self._alarmed():
+                    break
+                last = self._step == self._recipe.steps
+                if last or _due(self._step, self._recipe.evaluation.every):
+                    self._after = await self._evaluate()
+                if last or stop.is_set() or _due(self._step, self._recipe.checkpoint_every):
+                    await self._save()
+        finally:
+            await self._halt()
         assert self._after is not None
         return TrainReport(
             run=str(self._folder.path),
@@ -173,15 +184,27 @@ class Run:
             before=self._before,
             after=self._after,
             reward=trend(self._folder.metrics()),
+            pace=pace(self._rows),
             ledger=self._ledger.counts(),
             interrupted=self._step < self._recipe.steps and not self._stopped_by,
             alarms=tuple(self._alarms),
             stopped_by=self._stopped_by,
         )
 
-    async def _train_step(self) -> None:
+    def max_age(self, step: int) -> int:
+        """Versions that the policy may lack when this step's conversations begin."""
+        return self._recipe.asynchronous.max_age
+
+    async def _halt(self) -> None:
+        """Give up the conversations of coming steps; a resume plays them again, so nothing of them is kept."""
+        if self._pipeline is not None:
+            await self._pipeline.close()
+            self._ledger = Ledger.load(self._ledger.dump())
+
+    async def _play(self, step: int) -> Lesson:
+        """The conversations of one step."""
         began = time.monotonic()
-        lesson = Lesson(self._recipe, self._step, self._ledger, self._evidence)
+        lesson = Lesson(self._recipe, step, self._ledger, self._evidence)
         while deals := lesson.wanted():
             play = self._arena.play(
                 self._recipe.scenario.name,
@@ -191,10 +214,17 @@ class Run:
                 group=self._recipe.rollout.group,
                 concurrency=self._recipe.rollout.concurrency,
                 prefix=lesson.prefix,
-                limits=self._recipe.rollout.limits_at(self._step),
+                limits=self._recipe.rollout.limits_at(step),
             )
             lesson.take([episode async for episode in play])
         require_some(lesson.episodes)
+        lesson.seconds = time.monotonic() - began
+        return lesson
+
+    async def _train_step(self, pipeline: Pipeline) -> None:
+        began = time.monotonic()
+        pipeline.published(self._step)
+        lesson = await pipeline.next()
         played = time.monotonic()
         evidence, looked = await self._evidence_for(lesson)
         samples = lesson.samples(evidence)
@@ -203,8 +233,11 @@ class Run:
             metrics |= await self._learners.mutual(samples, self._recipe.monitors.mutual_samples)
         updated = time.monotonic()
         self._step += 1
+        await self._past.keep(self._step)
         await self._learners.publish(self._arena, self._step)
         published = time.monotonic()
+        if self.max_age(self._step):  # if not, the next step begins when all of this one is done
+            pipeline.published(self._step)
         grown = await self._opposition.grow(self._step) if _due(self._step, self._recipe.population.every) else {}
         batch = f"train-{self._step:06d}"
         accounts.write(self._folder, batch, lesson.accounts())
@@ -217,11 +250,12 @@ class Run:
                 **lesson.metrics(),
                 **self._opposition.learn_from(lesson.episodes),
                 **grown,
-                "time/rollout": played - began,
+                "time/rollout": lesson.seconds,
+                "time/waiting": played - began,
                 "time/update": updated - played,
                 "time/publish": published - updated,
                 "time/step": ended - began,
-                "time/tokens_per_second": lesson.tokens / max(1e-9, played - began),
+                "time/tokens_per_second": lesson.tokens / max(1e-9, lesson.seconds),
             },
         )
 
@@ -289,6 +323,7 @@ class Run:
 
     async def _end_at(self, step: int) -> None:
         """Make the newest checkpoint one of this step, or the last before it, and evaluate it."""
+        await self._halt()
         if step < self._step:
             saved = self._folder.checkpoints()
             self._folder.prune({at for at in saved if at <= step} or {min(saved)})
@@ -341,6 +376,7 @@ class Run:
         if "rollback" not in self._recipe.alarms.values():  # which may need any of them
             self._folder.prune({0, self._step})
             self._opposition.prune()
+            self._past.prune(self._step)
         path = self._folder.checkpoints()[self._step]
         self._emit(events.Saved(step=self._step, path=str(path)))
 
@@ -359,6 +395,7 @@ class Run:
             self._before = events.Block.model_validate(books["before"])
             self._after = events.Block.model_validate(books["after"])
         if self._step:
+            await self._past.revive(self._arena, self._step)
             await self._learners.publish(self._arena, self._step)
         self._emit(events.Note(text=f"going on from step {self._step} of {self._recipe.steps}"))
 

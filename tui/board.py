@@ -11,6 +11,9 @@ from simarena.training.events import Block, Cloning, Evaluated, Event, Note, Sav
 TOKENS = "time/tokens_per_second"
 """The step metric that holds sampled tokens per second."""
 
+AGE = "rollout/age"
+"""The one that holds by how many versions its tokens are older than the policy that learned from them."""
+
 
 @dataclass(slots=True)
 class Board:
@@ -41,6 +44,8 @@ class Board:
         shown = [f"success {metrics['outcome/success']:.2f}", f"reward {metrics['reward/mean']:+.2f}"]
         if TOKENS in metrics:
             shown.append(f"{metrics[TOKENS]:,.0f} tokens/s")
+        if metrics.get(AGE):
+            shown.append(f"age {metrics[AGE]:.1f}")
         return [*shown, f"{clock(self.step.seconds_left)} left"]
 
     def personas(self) -> list[str]:

@@ -14,6 +14,7 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
+from simarena.training.pace import Pace
 from simarena.training.run import TrainReport
 from simarena.training.trend import WINDOW, Mean
 from simarena.tui import runs
@@ -34,6 +35,8 @@ def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[R
     if report.reward is not None:
         yield Text(f"mean reward  {_mean(report.reward.first)} in the first {WINDOW} steps")
         yield Text(f"             {_mean(report.reward.last)} in the last {WINDOW} steps")
+    if report.pace is not None:
+        yield Text(f"pace         {_pace(report.pace)}")
     yield ""
     yield Text(visible(f"run folder  {folder.path}\nreport      {folder.path / 'report.html'}"))
     yield ""
@@ -43,6 +46,14 @@ def ending(recipe: Recipe, folder: RunFolder, report: TrainReport) -> Iterator[R
 
 def _mean(mean: Mean) -> str:
     return f"{mean.mean:.2f} ({mean.low:.2f} to {mean.high:.2f})"
+
+
+def _pace(pace: Pace) -> str:
+    told = f"{pace.tokens_per_second:,.0f} tokens a second, {pace.seconds_per_step:.2f} s a step"
+    if not pace.age_max:
+        return told
+    waited = f"trainer idle {pace.waiting:.0%}"
+    return f"{told}, {waited}, tokens {pace.age:.2f} versions old (at most {pace.age_max})"
 
 
 def _next(recipe: Recipe, folder: RunFolder) -> Iterator[str]:

@@ -52,12 +52,12 @@ class Vault:
     """Holds a reference to the newest weights of each policy, for hosts that start late or again."""
 
     def __init__(self) -> None:
-        self._newest: dict[str, tuple[int, list[Any]]] = {}
+        self._newest: dict[str, tuple[int, int, list[Any]]] = {}
 
-    def put(self, policy: str, version: int, boxed: list[Any]) -> None:
-        self._newest[policy] = (version, boxed)
+    def put(self, policy: str, number: int, version: int, boxed: list[Any]) -> None:
+        self._newest[policy] = (number, version, boxed)
 
-    def get(self, policy: str) -> tuple[int, list[Any]] | None:
+    def get(self, policy: str) -> tuple[int, int, list[Any]] | None:
         return self._newest.get(policy)
 
 
@@ -70,6 +70,7 @@ class HostActor:
         self._spec = EngineSpec.model_validate_json(engine) if engine else None
         self._engine: Engine | None = None
         self._updating = asyncio.Lock()
+        self._number = 0
         self._serving: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
@@ -107,19 +108,21 @@ class HostActor:
             self._engine = build_engine(self._spec)
         return self._engine
 
-    async def update(self, version: int, boxed: list[Any]) -> None:
-        """Take new weights. Idempotent: an older or equal version changes nothing.
+    async def update(self, number: int, version: int, boxed: list[Any]) -> None:
+        """Take new weights. Idempotent: what was published before those it has, by `number`, changes nothing.
 
-        One at a time, since a restarted actor takes those of the vault while newer ones may be on their way.
+        The version itself may go back, after a rollback. One at a time, since a restarted actor takes those of the
+        vault while newer ones may be on their way.
         """
         engine = self._build()
         assert engine is not None, "only policies are published, and their hosts have an engine"
         async with self._updating:
-            if version > engine.version:
+            if number > self._number:
                 (weights,) = boxed
                 if isinstance(weights, ray.ObjectRef):
                     weights = await weights
                 await engine.update_weights(version, weights)
+                self._number = number
 
 
 class RayBackend:
@@ -130,6 +133,7 @@ class RayBackend:
         self._actors: dict[tuple[str, str], Any] = {}
         self._serving: list[Any] = []
         self._vault: Any = None
+        self._published = 0
         self._ours = False
 
     async def start(self, policies: Mapping[str, EngineSpec], people: int) -> None:
@@ -152,8 +156,10 @@ class RayBackend:
             known = sorted({lane.removeprefix("policy.") for lane, _ in self._actors if lane != PEOPLE})
             raise UsageError(f"no policy {policy!r} in this arena: it has {known}")
         boxed = [weights if isinstance(weights, ray.ObjectRef) else ray.put(weights)]
-        await self._vault.put.remote(policy, version, boxed)
-        await asyncio.gather(*(actor.update.remote(version, boxed) for actor in actors))
+        self._published += 1
+        news = (self._published, version, boxed)
+        await self._vault.put.remote(policy, *news)
+        await asyncio.gather(*(actor.update.remote(*news) for actor in actors))
 
     async def kill(self, lane: str, replica: str) -> None:
         ray.kill(self._actors[lane, replica], no_restart=False)

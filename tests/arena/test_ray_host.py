@@ -27,16 +27,24 @@ class SlowEngine:
 ENGINE = EngineSpec(engine=f"{__name__}:SlowEngine").model_dump_json()
 
 
-async def test_a_host_never_goes_back_to_older_weights() -> None:
+async def test_a_host_never_goes_back_to_weights_published_before() -> None:
     actor = HostActor("memory://", "r", "policy.p", "0", ENGINE)
-    await asyncio.gather(*(actor.update(version, [{}]) for version in (5, 6, 5)))
+    await asyncio.gather(*(actor.update(number, 10 + number, [{}]) for number in (5, 6, 5)))
     assert actor._engine is not None
-    assert actor._engine.version == 6
+    assert actor._engine.version == 16
+
+
+async def test_a_rollback_publishes_a_version_that_is_lower() -> None:
+    actor = HostActor("memory://", "r", "policy.p", "0", ENGINE)
+    for number, version in enumerate((7, 8, 3), 1):
+        await actor.update(number, version, [{}])
+    assert actor._engine is not None
+    assert actor._engine.version == 3
 
 
 async def test_weights_may_come_before_a_restarted_host_serves() -> None:
     actor = HostActor("memory://", "r", "policy.p", "0", ENGINE)
-    await actor.update(3, [{}])
+    await actor.update(1, 3, [{}])
     assert await actor.ready() is None
     assert actor._engine is not None
     assert actor._engine.version == 3

@@ -6,9 +6,10 @@ from rollouts import SEAT, episode
 from simarena.arena.episodes import Episode, Seat
 from simarena.arena.ledger import Ledger
 from simarena.arena.specs import AgentSpec
-from simarena.training.config import Recipe, RolloutOptions, ScenarioChoice
+from simarena.training.config import Recipe, ScenarioChoice
 from simarena.training.filters import FilterOptions
 from simarena.training.lesson import Lesson
+from simarena.training.rollout import RolloutOptions
 
 RECIPE = Recipe(
     name="toy",

@@ -63,7 +63,7 @@ async def run_arm(recipes: Sequence[Recipe], value: str, home: Path, target: flo
     """Run every recipe of one arm in folders under `home`, or read the runs that are there already."""
     curves = []
     for recipe in recipes:
-        folder = await _finished(recipe, home / f"{_safe(value)}-seed{recipe.seed}", emit)
+        folder = await finished(recipe, home / f"{_safe(value)}-seed{recipe.seed}", emit)
         curves.append(curve(folder, target))
     return Arm(value=value, curves=tuple(curves))
 
@@ -85,7 +85,11 @@ def steps_to(rows: Rows, target: float) -> int | None:
     return next((int(row["step"]) for row in rows if row.get("eval/success", -1.0) >= target), None)
 
 
-async def _finished(recipe: Recipe, path: Path, emit: Emit) -> RunFolder:
+async def finished(recipe: Recipe, path: Path, emit: Emit) -> RunFolder:
+    """The finished run of this recipe at this path: read, gone on with, or played.
+
+    Raises UsageError if a run with other settings is there.
+    """
     there = (path / "run.json").exists()
     facts = RunFolder.open(path).facts() if there else {}
     if there and facts["recipe"] != recipe.model_dump(mode="json"):

@@ -7,13 +7,13 @@ import pytest
 from pydantic import BaseModel
 
 from simarena.training.alarms import ALARMS
-from simarena.training.config import RolloutOptions
 from simarena.training.credit import RULES
 from simarena.training.credit.evidence import CriticOptions
 from simarena.training.credit.forks import ForkOptions
 from simarena.training.filters import FilterOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.surrogate import SurrogateOptions
+from simarena.training.rollout import RolloutOptions
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 SHARED = {"credit": {"rule", "rewards", "scale", "shuffle", "critic", "forks"}, "losses": {"kind"}}

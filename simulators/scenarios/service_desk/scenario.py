@@ -30,7 +30,8 @@ TURN, VIOLATION, SUCCESS = -0.02, -0.5, 1.0
 
 
 class ServiceDesk(Scenario[State]):
-    """Options: `split`, `personas` (names within the split; all by default), `patience` in assistant turns.
+    """Options: `split`, `personas` (names within the split; all by default), `patience` in assistant turns,
+    `reticent`: nobody tells anything before being asked, so that conversations are long.
 
     Raises UnknownName for a persona that is not of the split, UsageError for a split or patience that
     cannot be, ScenarioError if the splits overlap.
@@ -39,7 +40,13 @@ class ServiceDesk(Scenario[State]):
     name = "service-desk"
     seats = (ASSISTANT, USER)
 
-    def __init__(self, split: Split = "train", personas: Sequence[str] | None = None, patience: int = 10) -> None:
+    def __init__(
+        self,
+        split: Split = "train",
+        personas: Sequence[str] | None = None,
+        patience: int = 10,
+        reticent: bool = False,
+    ) -> None:
         if split not in SPLITS:
             raise UsageError(f"unknown split {split!r}: one of {', '.join(SPLITS)}")
         if patience < 1:
@@ -48,6 +55,8 @@ class ServiceDesk(Scenario[State]):
         self.personas = choose(personas, of_split(split, PERSONAS + ADVERSARIES))
         if not self.personas:
             raise UsageError("personas is empty: name at least one, or leave it out for all of the split")
+        if reticent:
+            self.personas = tuple(persona.model_copy(update={"opens_with": ()}) for persona in self.personas)
 
     def deal(self, rng: random.Random) -> State:
         deal = draw(rng, self.split, self.personas)

@@ -218,6 +218,8 @@ class EvaluationOptions(Frozen):
     """Steps between evaluations; 0 evaluates before and after only."""
     deals: int = Field(default=256, gt=0)
     """Conversations of one evaluation, one per deal."""
+    temperature: float = Field(default=1.0, ge=0)
+    """At which policies sample when they are measured, before and after alike; 0 is greedy."""
     anchors: tuple[str, ...] = ()
     """Frozen opponents: `start` (what a learner began with) or scripted agents, each met from every learning seat.
     What learners win among themselves says little; this does not move with them."""

@@ -77,27 +77,29 @@ def _share(cases: Iterable[bool | None]) -> float | None:
     return sum(told) / len(told) if told else None
 
 
-def seats_of(recipe: Recipe, past: float = 0.0) -> dict[str, AgentSpec | str]:
+def seats_of(recipe: Recipe, temperature: float, past: float = 0.0) -> dict[str, AgentSpec | str]:
     """Who sits where: policies on learning and frozen seats, the named agents elsewhere.
 
-    `past` is the share of the learners' turns that their past selves take.
+    `temperature` is the policies'; `past` is the share of the learners' turns that their past selves take.
     """
-    return {seat: _seated(recipe, written, past) for seat, written in recipe.seats.items()}
+    return {seat: _seated(recipe, written, temperature, past) for seat, written in recipe.seats.items()}
 
 
-def _seated(recipe: Recipe, written: str, past: float) -> AgentSpec | str:
+def _seated(recipe: Recipe, written: str, temperature: float, past: float) -> AgentSpec | str:
     kind, name = chair(written)
     if kind == "agent":
         return name
     if kind == "remote":
         return AgentSpec.of_remote(name)
-    return speaker(recipe, name, name, past) if kind == "learner" else speaker(recipe, name, start_of(name))
+    if kind == "learner":
+        return speaker(recipe, name, name, temperature, past)
+    return speaker(recipe, name, start_of(name), temperature)
 
 
-def speaker(recipe: Recipe, name: str, policy: str, past: float = 0.0) -> AgentSpec:
+def speaker(recipe: Recipe, name: str, policy: str, temperature: float, past: float = 0.0) -> AgentSpec:
     """A seat played as the learner `name` plays, by the policy of that name."""
-    crossed: dict[str, JsonValue] = {"past": past} if past else {}
-    return AgentSpec.of_policy(policy, tools=recipe.learner(name).policy.tools, **crossed)
+    more: dict[str, JsonValue] = {"past": past} if past else {}
+    return AgentSpec.of_policy(policy, tools=recipe.learner(name).policy.tools, temperature=temperature, **more)
 
 
 def options_of(recipe: Recipe, split: str) -> dict[str, JsonValue]:
@@ -164,7 +166,7 @@ async def play_split(
     play = arena.play(
         recipe.scenario.name,
         options=options_of(recipe, split),
-        seats={**seats_of(recipe), **(seats or {})},
+        seats={**seats_of(recipe, recipe.evaluation.temperature), **(seats or {})},
         deals=range(deals),
         concurrency=recipe.rollout.concurrency,
         prefix=prefix,

@@ -40,6 +40,7 @@ class Opposition:
     def __init__(self, recipe: Recipe, arena: SimulatorArena, learners: Learners, home: Path) -> None:
         """`home` is the folder for snapshots, made when there is one."""
         self._recipe, self._arena, self._learners, self._home = recipe, arena, learners, home
+        self._heat = recipe.rollout.temperature
         bots = recipe.population.bots
         self.book = Population(
             members=tuple(
@@ -51,7 +52,7 @@ class Opposition:
 
     def company(self, step: int, number: int) -> Company:
         """Who plays the deal of this number: the learners on all seats, or one of them against members."""
-        seats = seats_of(self._recipe, self._recipe.rollout.cross_policy.share)
+        seats = seats_of(self._recipe, self._heat, self._recipe.rollout.cross_policy.share)
         options = self._recipe.population
         chance = rng("population", self._recipe.seed, step, number)
         if not self.book.members or chance.random() >= options.share:
@@ -111,10 +112,11 @@ class Opposition:
         for anchor in evaluation.anchors:
             outcomes: list[float] = []
             for seat in self._recipe.learning:
-                seats = seats_of(self._recipe)
+                seats = seats_of(self._recipe, evaluation.temperature)
                 for other, name in self._recipe.learning.items():
                     if other != seat:
-                        seats[other] = speaker(self._recipe, name, start_of(name)) if anchor == START else anchor
+                        start = speaker(self._recipe, name, start_of(name), evaluation.temperature)
+                        seats[other] = start if anchor == START else anchor
                 outcomes += await self._play(seats, evaluation.deals, f"anchor-{step}-{anchor}-{seat}", seat)
             scores[anchor] = math.fsum(outcomes) / len(outcomes) if outcomes else 0.0
         return scores
@@ -126,7 +128,7 @@ class Opposition:
         for mine, theirs in pairs:
             if learning[mine] != member.learner or learning[theirs] != other.learner:
                 continue
-            seats = seats_of(self._recipe) | {mine: self._spec(member), theirs: self._spec(other)}
+            seats = seats_of(self._recipe, self._heat) | {mine: self._spec(member), theirs: self._spec(other)}
             prefix = f"payoff-{member.name}-{other.name}-{mine}"
             episodes = await self._episodes(seats, self._recipe.population.matches, prefix)
             games = [
@@ -160,7 +162,7 @@ class Opposition:
     def _spec(self, member: Member) -> AgentSpec:
         if member.agent:
             return AgentSpec(agent=member.agent)
-        return speaker(self._recipe, member.learner, self._slot_of(member))
+        return speaker(self._recipe, member.learner, self._slot_of(member), self._heat)
 
     def _slot_of(self, member: Member) -> str:
         """Snapshots take the slots in turn, so that versions in a slot only rise."""

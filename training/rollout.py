@@ -3,7 +3,7 @@
 Part of a recipe; `config.py` puts it together.
 """
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from simarena.arena.messages import Frozen, Limits
 
@@ -58,8 +58,8 @@ class RolloutOptions(Frozen):
     limits: Limits = Limits()
     turn_caps: TurnCaps = TurnCaps()
     cross_policy: CrossPolicy = CrossPolicy()
-    temperature: float = 1.0
-    top_p: float = 1.0
+    temperature: float = Field(default=1.0, gt=0)
+    """At which policies sample in training; their log-probabilities are taken at it too."""
 
     def limits_at(self, step: int) -> Limits:
         """The limits of this step's training conversations."""
@@ -68,10 +68,3 @@ class RolloutOptions(Frozen):
             return self.limits
         cap = stairs.caps[min(step // stairs.every, len(stairs.caps) - 1)]
         return self.limits.model_copy(update={"turns": min(cap, self.limits.turns)})
-
-    @field_validator("temperature", "top_p")
-    @classmethod
-    def _plain(cls, value: float) -> float:
-        if value != 1:
-            raise ValueError("must be 1: shaped sampling is off-policy, and no correction for it is on")
-        return value

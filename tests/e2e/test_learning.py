@@ -62,6 +62,20 @@ def test_the_trainer_scores_what_the_engine_sampled(straight: Path) -> None:
     assert max(gaps) < 1e-5
 
 
+def test_it_samples_scores_and_measures_at_the_temperatures_asked_for(tmp_path: Path) -> None:
+    cool = tmp_path / "cool"
+    finish(cool, "-s", "steps=3", "-s", "rollout.temperature=0.6", "-s", "evaluation.temperature=0")
+    folder = RunFolder.open(cool)
+    told = {
+        (episode.id.partition("-")[0], turn.record.temperature)
+        for episode in folder.episodes()
+        for turn in episode.turns
+        if turn.record
+    }
+    assert told == {("train", 0.6), ("eval", 0.0)}
+    assert max(row["mismatch/max"] for row in folder.metrics() if "mismatch/max" in row) < 1e-5
+
+
 def test_a_run_killed_again_and_again_equals_one_that_was_not(straight: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for kills, step in enumerate((1, 3, 6)):

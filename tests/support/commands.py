@@ -18,7 +18,8 @@ def command(out: Path, *more: str, recipe: Path = ECHO) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(SUPPORT), "OMP_NUM_THREADS": "1"}
+    known = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(known), "OMP_NUM_THREADS": "1"}
 
 
 def finish(out: Path, *more: str, recipe: Path = ECHO) -> dict[str, object]:

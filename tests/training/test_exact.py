@@ -51,7 +51,7 @@ async def test_a_policy_is_asked_what_it_meets_and_answers_as_it_samples(recipe:
     tokenizer, compared = models.load_tokenizer(model), 0
     engines = engines_of(recipe, {"learner": model})
     async with SimulatorArena(policies=engines, limits=recipe.rollout.limits) as arena:
-        play = arena.play(table, options=options_of(recipe, "train"), seats=seats_of(recipe), deals=range(60))
+        play = arena.play(table, options=options_of(recipe, "train"), seats=seats_of(recipe, 1.0), deals=range(60))
         async for episode in play:
             for turn in episode.turns:
                 assert turn.record is not None

@@ -30,7 +30,7 @@ def test_shipped_recipes_load_and_have_a_plan() -> None:
 def test_defaults_are_the_vetted_settings() -> None:
     recipe = parse({"name": "bare", "scenario": {"name": "service-desk"}})
     assert recipe.loss == GRPOOptions(clip_low=0.2, clip_high=0.28, kl_beta=0.0, aggregation="token-mean")
-    assert (recipe.rollout.group, recipe.rollout.temperature, recipe.rollout.top_p) == (8, 1.0, 1.0)
+    assert (recipe.rollout.group, recipe.rollout.temperature, recipe.evaluation.temperature) == (8, 1.0, 1.0)
     assert (recipe.credit.normalise, recipe.credit.shuffle) == ("centre", False)
     assert (recipe.filters.zero_variance, recipe.filters.min_group) == (1e-6, 0.75)
     assert recipe.learning == {"assistant": "learner"}
@@ -88,8 +88,7 @@ def test_unknown_names_say_the_nearest(override: str, message: str) -> None:
     [
         ("credit.state_weight=1", "'credit.state_weight' is not used by credit.rule 'returns', only by gigpo"),
         ("policy.lora.rank=3", "policy.lora is not used when policy.train is 'full'"),
-        ("rollout.temperature=0.7", "'rollout.temperature' = 0.7: must be 1"),
-        ("rollout.top_p=0.9", "'rollout.top_p' = 0.9: must be 1"),
+        ("rollout.temperature=0", "'rollout.temperature' = 0: Input should be greater than 0"),
         ("loss.clip_low=high", "'loss.clip_low' = 'high': Input should be a valid number"),
         ("rollout.group=0", "'rollout.group' = 0: Input should be greater than 0"),
         ("policy.engine=magic", "'policy.engine' = 'magic': unknown engine 'magic': known: openai, transformers"),

@@ -63,20 +63,21 @@ def test_a_learner_without_a_table_is_as_the_recipe_says() -> None:
 def test_one_learner_may_have_both_seats() -> None:
     both = recipe(seats={"scout": "learner", "runner": "learner"})
     assert list(both.roster) == ["learner"]
-    assert seats_of(both) == dict.fromkeys(("scout", "runner"), AgentSpec.of_policy("learner", tools="none"))
+    told = AgentSpec.of_policy("learner", tools="none", temperature=0.5)
+    assert seats_of(both, 0.5) == dict.fromkeys(("scout", "runner"), told)
 
 
 def test_frozen_seats_have_an_engine_of_their_own(tmp_path: object) -> None:
     half = recipe(seats={"scout": "learner:scout", "runner": "frozen:runner"})
     engines = engines_of(half, dict.fromkeys(("scout", "runner"), tmp_path))  # type: ignore[arg-type]
     assert sorted(engines) == ["runner.start", "scout"]
-    assert {seat: spec.policy for seat, spec in seats_of(half).items()} == {  # type: ignore[union-attr]
+    assert {seat: spec.policy for seat, spec in seats_of(half, 1.0).items()} == {  # type: ignore[union-attr]
         "scout": "scout",
         "runner": "runner.start",
     }
-    assert seats_of(recipe(seats={"scout": "learner", "runner": "remote:me"}))["runner"] == AgentSpec.of_remote(
-        "me"
-    )
+    assert seats_of(recipe(seats={"scout": "learner", "runner": "remote:me"}), 1.0)[
+        "runner"
+    ] == AgentSpec.of_remote("me")
 
 
 def test_alone_is_the_recipe_of_one_learner() -> None:

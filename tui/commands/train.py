@@ -83,7 +83,7 @@ def _check(recipe: Recipe) -> None:
     """Refuse what can be seen to be wrong before a run folder is made."""
     for split in ("train", recipe.evaluation.split):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
-    cast_seats(rules, seats_of(recipe))
+    cast_seats(rules, seats_of(recipe, recipe.rollout.temperature))
     require_records(recipe)
     if recipe.policy.model == smollm2.NAME:
         smollm2.find_gguf()

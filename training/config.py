@@ -307,6 +307,8 @@ class Recipe(LearnerOptions):
     """`memory://`, `auto`, or a Redis URL without a password; left out: what suits the backend."""
     threads: int = Field(default=1, gt=0)
     """Torch threads of the trainer, engines have one; two on two busy cores are slower than one."""
+    ranks: int = Field(default=1, gt=0)
+    """Processes of the trainer: the weights, the optimiser and a step's samples are spread over them (FSDP2)."""
     steps: int = Field(default=100, gt=0)
     """Optimiser steps."""
     scenario: ScenarioChoice

@@ -18,11 +18,12 @@ from torch import Tensor
 
 from simarena.arena.seeds import derive
 from simarena.training import lora
-from simarena.training.batches import MicroBatch, step_counts
+from simarena.training.batches import MicroBatch, sampled_counts, step_counts
 from simarena.training.branches import Branch, grow
 from simarena.training.config import Lora, OptimiserOptions
 from simarena.training.losses import LOSSES
 from simarena.training.losses.inputs import LossOptions, PolicyTokens, StepCounts
+from simarena.training.ranks import Ranks
 from simarena.training.samples import Sample
 from simarena.training.scorer import Scores, check, score
 
@@ -33,7 +34,8 @@ PerToken = dict[str, Tensor]
 
 
 class Learner:
-    """Trains a model in place: all weights, or LoRA adapters if `adapter` is given.
+    """Trains a model in place: all weights, or LoRA adapters if `adapter` is given; spread over `ranks`, all of
+    which then call the same methods.
 
     `anchored` keeps the starting point for a loss of a later step that needs it; `loss` may be changed between
     updates.
@@ -51,8 +53,10 @@ class Learner:
         seed: int = 0,
         anchored: bool = False,
         reference_every: int = 0,
+        ranks: Ranks | None = None,
     ) -> None:
         check(model)
+        self.ranks = ranks or Ranks()
         self.model = model.float().eval()
         self.options = optimiser
         self.loss = loss
@@ -67,6 +71,7 @@ class Learner:
             copy.deepcopy(model).requires_grad_(False) if (anchored or loss.anchored) and not adapter else None
         )
         self._reference_every = reference_every
+        self.ranks.spread(model)
         self.trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         """The parameters that learn, by name."""
         self.adamw = torch.optim.AdamW(
@@ -83,23 +88,27 @@ class Learner:
         A batch without policy tokens, and a pass whose gradient is not finite, changes nothing and is counted in
         `train/skipped_steps`; the version rises all the same, so the step axis never stalls.
         """
-        tree, counts = grow(self._telling(batch), self.options.micro_tokens), step_counts(batch)
+        telling, counts = self._telling(batch), step_counts(batch)
+        tree = grow(self.ranks.part(telling), self.options.micro_tokens, sizes=sampled_counts(batch))
         rate = self._rate()
         self.adamw.param_groups[0]["lr"] = rate
         references = self._reference_logprobs(tree) if self.loss.anchored else []
         anchors: list[Tensor] = []
         tokens: list[PerToken] = []
         norm = 0.0
-        for _ in range(self.options.epochs):
+        for _ in range(self.options.epochs if telling else 0):
             norm = self._pass(tree, counts, references, anchors, tokens)
+        self.skipped["empty"] += not telling
         self.version += 1
         if self.moving and self.version % self._reference_every == 0:
-            self.move_reference({name: weight.detach() for name, weight in self.trained.items()})
+            self.move_reference({name: self.ranks.full(weight.detach()) for name, weight in self.trained.items()})
+        trees = self.ranks.joined([(tree.computed, _padding(tree))])
         return {
-            **_summary(tokens),
+            **_summary(self.ranks.joined(tokens)),
             "tokens/trained": float(counts.tokens),
-            "tokens/computed": float(tree.computed),
-            "tokens/padding": _padding(tree),
+            "tokens/computed": float(sum(computed for computed, _ in trees)),
+            "tokens/padding": sum(padding for _, padding in trees)
+            / max(1, sum(computed for computed, _ in trees)),
             "train/grad_norm": norm,
             "train/learning_rate": rate,
             "train/skipped_steps": float(sum(self.skipped.values())),
@@ -109,7 +118,7 @@ class Learner:
     def _telling(self, batch: Sequence[Sample]) -> list[Sample]:
         """Those that have a gradient: if only credit gives one, a sample without any is never read."""
         if not self.loss.credit_alone:
-            return list(batch)
+            return [sample for sample in batch if any(sample.mask)]
         return [
             sample for sample in batch if any(a and m for a, m in zip(sample.advantages, sample.mask, strict=True))
         ]
@@ -129,16 +138,15 @@ class Learner:
         """
         self.adamw.zero_grad(set_to_none=True)
         first = not anchors
-        number = -1
-        for number, (part, scores) in enumerate(score(self.model, tree)):
-            if first:
-                anchors.append(self._anchor(part, scores))
-            reference = references[number] if references else None
-            tokens.append(self._backward(part, scores, counts, anchors[number], reference))
+        with self.ranks.whole(self.model):
+            for number, (part, scores) in enumerate(score(self.model, tree)):
+                if first:
+                    anchors.append(self._anchor(part, scores))
+                reference = references[number] if references else None
+                tokens.append(self._backward(part, scores, counts, anchors[number], reference))
+            self.ranks.settle(self.model)
         norm = self._clip()
-        if number < 0:
-            self.skipped["empty"] += 1
-        elif not math.isfinite(norm):
+        if not math.isfinite(norm):
             self.skipped["nonfinite"] += 1
         else:
             self.adamw.step()
@@ -151,13 +159,15 @@ class Learner:
         left = max(0.05, 1 - step / options.decay) if options.decay else 1.0
         return options.lr * left * min(1.0, step / max(1, options.warmup))
 
+    def whole(self) -> AbstractContextManager[None]:
+        """The model with all its weights, for the length of the block, for reading."""
+        return self.ranks.whole(self.model)
+
     def weights(self) -> dict[str, np.ndarray]:
         """The weights by state-dict name, adapters merged in, copied for engines. Tied weights are one array."""
         arrays: dict[int, np.ndarray] = {}
         named: dict[str, np.ndarray] = {}
-        with torch.no_grad():
-            plain = lora.merged(self.model)
-        for name, tensor in plain.items():
+        for name, tensor in lora.merged(self.model, self.ranks).items():
             if tensor.data_ptr() not in arrays:
                 arrays[tensor.data_ptr()] = tensor.detach().cpu().numpy().copy()
             named[name] = arrays[tensor.data_ptr()]
@@ -185,12 +195,13 @@ class Learner:
         for name, weight in source.named_parameters():
             if not weight.requires_grad:
                 digest.update(name.encode())
-                digest.update(weight.detach().cpu().numpy().tobytes())
+                digest.update(self.ranks.full(weight.detach()).cpu().numpy().tobytes())
         return digest.hexdigest()
 
     def _clip(self) -> float:
         """Scale the gradient down to the largest norm allowed; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip))
+        norm = torch.nn.utils.clip_grad_norm_(self.trained.values(), self.options.grad_clip)
+        return float(self.ranks.full(norm))
 
     def _anchor(self, part: MicroBatch, scores: Scores) -> Tensor:
         """What a micro-batch's ratios are taken against in this update.
@@ -231,7 +242,8 @@ class Learner:
         """Under the reference, by micro-batch: once for all passes of an update."""
         model = self._reference if self._reference is not None else self.model
         without: AbstractContextManager[None] = lora.disabled(model) if self.adapter else nullcontext()
-        with torch.no_grad(), without:
+        gathered = self.ranks.whole(model) if self.adapter else nullcontext()
+        with torch.no_grad(), without, gathered:
             return [scores.logprobs for _, scores in score(model, tree)]
 
 
@@ -251,7 +263,6 @@ def _summary(tokens: Sequence[PerToken]) -> Mapping[str, float]:
     }
 
 
-def _padding(tree: Branch) -> float:
-    """Share of computed tokens that are padding."""
-    padding = sum(part.ids.numel() - int(part.lengths.sum()) for part in tree.all_parts())
-    return padding / tree.computed if padding else 0.0
+def _padding(tree: Branch) -> int:
+    """Computed tokens that are padding."""
+    return sum(part.ids.numel() - int(part.lengths.sum()) for part in tree.all_parts())

@@ -27,7 +27,9 @@ class Learners:
         """A trainer for each learner of the recipe, here or as Ray actors; `models` are what they begin with."""
         door: type[LocalTrainer] | type[RayTrainer] = RayTrainer if recipe.backend == "ray" else LocalTrainer
         roster = recipe.roster.items()
-        return cls({name: door(models[name], one, recipe.seed, recipe.threads) for name, one in roster})
+        return cls(
+            {name: door(models[name], one, recipe.seed, recipe.threads, recipe.ranks) for name, one in roster}
+        )
 
     async def update(self, batches: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
         """One step of every learner, each on its own samples; their metrics."""

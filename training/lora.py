@@ -14,6 +14,7 @@ from torch import Tensor
 
 from simarena.arena.errors import UsageError
 from simarena.training.config import Lora
+from simarena.training.ranks import Ranks, storage
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -48,19 +49,23 @@ def disabled(model: "PreTrainedModel") -> Iterator[None]:
             layer.enable_adapters(True)
 
 
-def merged(model: "PreTrainedModel") -> dict[str, Tensor]:
+def merged(model: "PreTrainedModel", ranks: Ranks) -> dict[str, Tensor]:
     """The state dict of a plain model that computes the same: adapters added to the weights they adapt.
 
-    Without adapters, the model's own state dict.
+    Without adapters, the model's own state dict. Tied weights are one tensor. Whole on every rank.
     """
-    deltas = {
-        f"{name}.weight": layer.get_delta_weight(_ADAPTER)
-        for name, layer in model.named_modules()
-        if isinstance(layer, BaseTunerLayer)
-    }
+    with ranks.whole(model), torch.no_grad():
+        deltas = {
+            f"{name}.weight": layer.get_delta_weight(_ADAPTER)
+            for name, layer in model.named_modules()
+            if isinstance(layer, BaseTunerLayer)
+        }
+    gathered: dict[int, Tensor] = {}
     plain: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         if ".lora_" not in name:
             own = name.replace(".base_layer.", ".")
-            plain[own] = tensor + deltas[own] if own in deltas else tensor
+            place = storage(tensor)
+            gathered[place] = whole = gathered[place] if place in gathered else ranks.full(tensor)
+            plain[own] = whole + deltas[own] if own in deltas else whole
     return plain

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from simarena.arena.errors import SimArenaError
 from simarena.arena.seeds import derive
 from simarena.training.config import LearnerOptions
+from simarena.training.crew import Crew
 from simarena.training.exact import Question
 from simarena.training.samples import Sample
 
@@ -18,13 +19,25 @@ from simarena.training.samples import Sample
 class Trainer:
     """Loads the model and learns. Heavy imports happen here, in the process that trains."""
 
-    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
+    def __init__(
+        self,
+        model: Path,
+        options: LearnerOptions,
+        seed: int = 0,
+        threads: int = 1,
+        *,
+        rank: int = 0,
+        ranks: int = 1,
+        meeting: Path | None = None,
+    ) -> None:
+        """`meeting` is a file through which several ranks find one another."""
         import torch
 
         torch.set_num_threads(threads)
         from simarena.agents import models
         from simarena.training.critic import Critic
         from simarena.training.learner import Learner
+        from simarena.training.ranks import Spread
 
         self._options = options
         self.tokenizer = models.load_tokenizer(model)
@@ -36,6 +49,7 @@ class Trainer:
             seed=seed,
             anchored=any(phase.loss.anchored for phase in options.phases),
             reference_every=options.policy.reference_every,
+            ranks=Spread(rank, ranks, meeting) if meeting else None,
         )
         width = self.learner.model.config.hidden_size
         self.critic = Critic(width, options.critic, derive("critic", seed)) if options.critic else None
@@ -49,7 +63,8 @@ class Trainer:
         """The critic's value before each sampled token, by sample."""
         assert self.critic is not None
         ids = {name: self._plain(text) for name, text in hints.items()}
-        return self.critic.values(self.learner.model, batch, ids, self.learner.options.micro_tokens)
+        with self.learner.whole():
+            return self.critic.values(self.learner.model, batch, ids, self.learner.options.micro_tokens)
 
     def _plain(self, text: str) -> tuple[int, ...]:
         """The ids of a text that may not become a control token."""
@@ -61,23 +76,18 @@ class Trainer:
         from simarena.training import mutual
 
         ends = mutual.last_turns(batch, count)
-        scores = mutual.cross_scores(self.learner.model, ends, self.learner.options.micro_tokens)
+        with self.learner.whole():
+            scores = mutual.cross_scores(self.learner.model, ends, self.learner.options.micro_tokens)
         return mutual.mutual_information(scores) if len(ends) > 1 else {}
 
     def weights(self) -> dict[str, Any]:
         return dict(self.learner.weights())
 
-    def boxed_weights(self) -> list[Any]:
-        """The weights in Ray's object store; boxed, since a bare reference would be fetched on the way."""
-        import ray
-
-        return [ray.put(self.weights())]
-
     def save(self, folder: Path) -> None:
         from simarena.training import checkpoints
 
         checkpoints.save(folder, self.learner, self.tokenizer)
-        if self.critic:
+        if self.critic and not self.learner.ranks.number:
             checkpoints.save_critic(folder, self.critic)
 
     def load(self, folder: Path) -> None:
@@ -95,7 +105,8 @@ class Trainer:
     def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
         from simarena.training import exact
 
-        return exact.first_words(self.learner.model, self.tokenizer, questions)
+        with self.learner.whole():
+            return exact.first_words(self.learner.model, self.tokenizer, questions)
 
 
 class TrainerDoor(Protocol):
@@ -126,46 +137,73 @@ class TrainerDoor(Protocol):
     async def close(self) -> None: ...
 
 
-class LocalTrainer:
-    """A trainer in this process."""
+class Alone:
+    """A trainer in one process, called as a crew is."""
 
-    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
-        self._trainer = Trainer(model, options, seed, threads)
+    def __init__(self, build: Any, arguments: tuple[Any, ...]) -> None:
+        self._trainer = build(*arguments)
+
+    def do(self, method: str, *arguments: Any) -> Any:
+        return getattr(self._trainer, method)(*arguments)
+
+    def close(self) -> None: ...
+
+
+def hire(model: Path, options: LearnerOptions, seed: int, threads: int, ranks: int) -> Alone | Crew:
+    """A trainer over this many ranks."""
+    arguments = (model, options, seed, threads)
+    return Crew(Trainer, arguments, ranks) if ranks > 1 else Alone(Trainer, arguments)
+
+
+class LocalTrainer:
+    """A trainer in this process, and its other ranks if it has any."""
+
+    def __init__(
+        self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1, ranks: int = 1
+    ) -> None:
+        self._trainer = hire(model, options, seed, threads, ranks)
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
-        return await asyncio.to_thread(self._trainer.update, batch)
+        metrics: dict[str, float] = await asyncio.to_thread(self._trainer.do, "update", batch)
+        return metrics
 
     async def values(self, batch: Sequence[Sample], hints: Mapping[str, str]) -> dict[str, list[float]]:
-        return await asyncio.to_thread(self._trainer.values, batch, hints)
+        values: dict[str, list[float]] = await asyncio.to_thread(self._trainer.do, "values", batch, hints)
+        return values
 
     async def mutual(self, batch: Sequence[Sample], count: int) -> dict[str, float]:
-        return await asyncio.to_thread(self._trainer.mutual, batch, count)
+        metrics: dict[str, float] = await asyncio.to_thread(self._trainer.do, "mutual", batch, count)
+        return metrics
 
     async def weights(self) -> Any:
-        return self._trainer.weights()
+        return self._trainer.do("weights")
 
     async def save(self, folder: Path) -> None:
-        self._trainer.save(folder)
+        self._trainer.do("save", folder)
 
     async def load(self, folder: Path) -> None:
-        self._trainer.load(folder)
+        self._trainer.do("load", folder)
 
     async def snapshot(self, file: Path) -> None:
-        self._trainer.snapshot(file)
+        self._trainer.do("snapshot", file)
 
     async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
-        return self._trainer.first_words(questions)
+        answers: list[dict[str, float]] = self._trainer.do("first_words", questions)
+        return answers
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        self._trainer.close()
 
 
 class TrainerActor:
     """Builds a trainer in a process of its own, and does what it is told with it."""
 
-    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
-        self._trainer: Trainer | Exception
+    def __init__(
+        self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1, ranks: int = 1
+    ) -> None:
+        self._trainer: Alone | Crew | Exception
         try:
-            self._trainer = Trainer(model, options, seed, threads)
+            self._trainer = hire(model, options, seed, threads, ranks)
         except (SimArenaError, OSError) as error:  # told to the first caller: Ray makes a crash report of it here
             self._trainer = error
 
@@ -174,18 +212,27 @@ class TrainerActor:
         try:
             if isinstance(self._trainer, Exception):
                 raise self._trainer
-            return getattr(self._trainer, method)(*arguments)
+            return self._trainer.do(method, *arguments)
         except (SimArenaError, OSError) as error:
             return error
+
+    def boxed_weights(self) -> list[Any]:
+        """The weights in Ray's object store; boxed, since a bare reference would be fetched on the way."""
+        import ray
+
+        weights = self.do("weights")
+        return [weights if isinstance(weights, Exception) else ray.put(weights)]
 
 
 class RayTrainer:
     """A trainer in a Ray actor of its own; its weights never pass through this process."""
 
-    def __init__(self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1) -> None:
+    def __init__(
+        self, model: Path, options: LearnerOptions, seed: int = 0, threads: int = 1, ranks: int = 1
+    ) -> None:
         import ray
 
-        self._actor = ray.remote(TrainerActor).options(num_cpus=0).remote(model, options, seed, threads)
+        self._actor = ray.remote(TrainerActor).options(num_cpus=0).remote(model, options, seed, threads, ranks)
 
     async def update(self, batch: Sequence[Sample]) -> dict[str, float]:
         metrics: dict[str, float] = await self._do("update", batch)
@@ -200,7 +247,9 @@ class RayTrainer:
         return metrics
 
     async def weights(self) -> Any:
-        (reference,) = await self._do("boxed_weights")
+        (reference,) = await self._actor.boxed_weights.remote()
+        if isinstance(reference, Exception):
+            raise reference
         return reference
 
     async def save(self, folder: Path) -> None:

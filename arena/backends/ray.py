@@ -180,7 +180,10 @@ class RayBackend:
     async def _open(self, lane: str, replicas: int, spec: EngineSpec | None) -> None:
         names = [str(i) for i in range(replicas)]
         await self._bus.put(wire.hosts(self._run, lane), ",".join(names))
-        actor = ray.remote(HostActor).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+        # Replicas go to different nodes where there are several; Ray would fill the first one.
+        actor = ray.remote(HostActor).options(
+            num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD"
+        )
         for name in names:
             engine = spec.model_dump_json() if spec else ""
             self._actors[lane, name] = actor.remote(self._url, self._run, lane, name, engine)

@@ -1,0 +1,1 @@
+"""The benchmark: ours against what people would use instead, paired in one run. `make bench` runs all of it."""

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -56,9 +57,7 @@ def load_critic(folder: Path, critic: Critic) -> None:
 def _write(folder: Path, learner: Learner, tokenizer: Any) -> None:
     ranks = learner.ranks
     weights, moments, origin = _untied(lora.merged(learner.model, ranks)), _moments(learner), learner.origin
-    adapter = (
-        {name: ranks.full(weight.detach()) for name, weight in learner.trained.items()} if learner.adapter else {}
-    )
+    adapter = _adapters(learner) if learner.adapter else {}
     if ranks.number:  # the others have lent their shares, and the first one writes
         return
     (folder / "trainer").mkdir(parents=True, exist_ok=True)
@@ -83,18 +82,40 @@ def _write(folder: Path, learner: Learner, tokenizer: Any) -> None:
     (folder / _STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
 
-def save_weights(file: Path, learner: Learner) -> None:
-    """Write the weights alone, adapters merged in; the file appears whole or not at all. Raises as `save` does."""
+def save_snapshot(file: Path, learner: Learner) -> None:
+    """Write what `snapshot` needs to speak as the learner does now: its adapters if it has any, a few MB, else all
+    weights. The file appears whole or not at all. Raises as `save` does."""
     aside = file.with_name(f".{file.name}")
-    weights = _untied(lora.merged(learner.model, learner.ranks))
+    kept = _adapters(learner) if learner.adapter else _untied(lora.merged(learner.model, learner.ranks))
     if learner.ranks.number:
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        save_file(weights, aside, metadata={"format": "pt"})
+        save_file(kept, aside, metadata={"format": "pt"})
         aside.replace(file)
     except SafetensorError as error:
         raise RunFolderError(f"cannot write {str(file)!r}: {error}") from None
+
+
+def snapshot(file: Path, learner: Learner) -> dict[str, np.ndarray]:
+    """The weights of a snapshot of this learner, as `Learner.weights` gave them then; the learner stays as it is.
+
+    Raises RunFolderError if the file cannot be read or is another model's.
+    """
+    try:
+        kept = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise RunFolderError(f"snapshot {str(file)!r} cannot be read: {error}") from None
+    if not learner.adapter:
+        return {name: weight.numpy() for name, weight in kept.items()}
+    now = {name: weight.detach().clone() for name, weight in learner.trained.items()}
+    _put(file, learner, kept)
+    try:
+        return learner.weights()
+    finally:
+        with torch.no_grad():
+            for name, weight in learner.trained.items():
+                weight.copy_(now[name])
 
 
 def load(folder: Path, learner: Learner) -> None:
@@ -119,16 +140,24 @@ def load(folder: Path, learner: Learner) -> None:
     learner.version, learner.skipped = state["version"], state["skipped"]
 
 
-def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments: dict[str, Tensor]) -> None:
+def _put(place: Path, learner: Learner, weights: dict[str, Tensor]) -> None:
     if missing := learner.trained.keys() - weights.keys():
-        raise RunFolderError(f"checkpoint {str(folder)!r} has no weight {sorted(missing)[0]!r}: another model")
+        raise RunFolderError(f"{str(place)!r} has no weight {sorted(missing)[0]!r}: another model")
     with torch.no_grad():
         for name, weight in learner.trained.items():
             weight.copy_(learner.ranks.like(weights[name], weight))
+
+
+def _restore(folder: Path, learner: Learner, weights: dict[str, Tensor], moments: dict[str, Tensor]) -> None:
+    _put(folder, learner, weights)
     for key, value in moments.items():
         name, _, slot = key.rpartition("/")
         weight = learner.trained[name]
         learner.adamw.state[weight][slot] = learner.ranks.like(value.to(weight.device), weight)
+
+
+def _adapters(learner: Learner) -> dict[str, Tensor]:
+    return {name: learner.ranks.full(weight.detach()).contiguous() for name, weight in learner.trained.items()}
 
 
 def _moments(learner: Learner) -> dict[str, Tensor]:

@@ -33,7 +33,11 @@ class Crew:
         self.ranks = [Rank(number) for number in range(size)]
         for rank in self.ranks:
             rank.tell((build, arguments, {"rank": rank.number, "ranks": size, "meeting": meeting}))
-        self._answers()
+        try:
+            self._answers()
+        except Exception:
+            self.close()
+            raise
 
     def do(self, method: str, *arguments: Any) -> Any:
         """What the method returns in the first process. Raises what it raised, or SimArenaError if one ended."""

@@ -7,6 +7,7 @@ no rollout and no weights.
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from simarena.arena.arena import SimulatorArena
 from simarena.training.config import Recipe
@@ -62,6 +63,10 @@ class Learners:
     async def snapshot(self, name: str, file: Path) -> None:
         """Write this learner's weights as they are now."""
         await self._trainers[name].snapshot(file)
+
+    async def revived(self, name: str, file: Path) -> Any:
+        """The weights that `snapshot` kept."""
+        return await self._trainers[name].revived(file)
 
     async def first_words(self, name: str, questions: Sequence[Question]) -> list[dict[str, float]]:
         """What this learner would say first; see `exact`."""

@@ -18,7 +18,6 @@ from simarena.training.evaluation import engine_spec, options_of, seats_of, spea
 from simarena.training.learners import Learners
 from simarena.training.population import Member, Population
 from simarena.training.seating import START, start_of
-from simarena.training.snapshots import read
 
 Company = dict[str, AgentSpec | str]
 """Seat → who plays it."""
@@ -152,7 +151,7 @@ class Opposition:
 
     async def _revive(self, member: Member) -> None:
         if not member.agent:
-            weights = read(self._file(member))
+            weights = await self._learners.revived(member.learner, self._file(member))
             await self._arena.publish(self._slot_of(member), member.step, weights)
 
     def _own(self, episode: Episode) -> list[str]:

@@ -2,10 +2,9 @@
 
 Walks a step's tree. What samples share is run once; its keys and values are lent to the micro-batches below, which
 add up their gradients, and one backward pass through the shared ids follows: the speed of one large batch in the
-memory of a small one. The LM head runs on rows that predict sampled ids only, a chunk at a time, and keeps no
-logits: the [tokens, vocabulary] matrix of a whole batch never exists. Right padding needs no attention mask
-under causal attention. Fits models whose logits are the output embedding of the backbone's last hidden state, as
-in Llama.
+memory of a small one. The LM head runs on rows that predict sampled ids only, a chunk at a time. Right padding
+needs no attention mask under causal attention. Fits models whose logits are the output embedding of the backbone's
+last hidden state, as in Llama.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from simarena.arena.errors import UsageError
 from simarena.training.batches import MicroBatch
 from simarena.training.branches import Branch
+from simarena.training.readout import readout
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -54,21 +53,15 @@ def score(model: "PreTrainedModel", tree: Branch, chunk: int = _CHUNK) -> Iterat
     """
     head = model.get_output_embeddings()
 
-    def rows(states: Tensor, targets: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:
-        logits = head(states).float() / temperatures[:, None]
-        total = logits.logsumexp(-1)
-        logprobs = logits.gather(1, targets[:, None])[:, 0] - total
-        return logprobs, total - ((logits - total[:, None]).exp() * logits).sum(-1)
-
     for part, hidden in states(model, tree):
-        targets = part.ids[part.rows, part.columns]
-        parts = [
-            checkpoint(rows, *piece, use_reentrant=False, preserve_rng_state=False)
-            for piece in zip(
-                *(torch.split(column, chunk) for column in (hidden, targets, part.temperatures)), strict=True
+        ids = part.ids[part.rows, part.columns]
+        read = [
+            readout(head(rows).float().div_(temperatures[:, None]), sampled)
+            for rows, sampled, temperatures in zip(
+                *(torch.split(column, chunk) for column in (hidden, ids, part.temperatures)), strict=True
             )
         ]
-        logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
+        logprobs, entropy = (torch.cat(column) for column in zip(*read, strict=True))
         yield part, Scores(logprobs, entropy)
 
 

@@ -1,26 +1,13 @@
-"""Snapshots: a learner's weights of one step, alone in a file; and the past selves that a resume brings back.
+"""Snapshots: the past selves of a learner that a resume brings back.
 
 Owns the files of `rollout.cross_policy`, one per learner and version. Knows no population.
 """
 
 from pathlib import Path
-from typing import Any
 
 from simarena.arena.arena import SimulatorArena
-from simarena.arena.errors import RunFolderError
 from simarena.training.config import Recipe
 from simarena.training.learners import Learners
-
-
-def read(file: Path) -> dict[str, Any]:
-    """Arrays by name. Raises RunFolderError."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise RunFolderError(f"snapshot {str(file)!r} cannot be read: {error}") from None
 
 
 class PastSelves:
@@ -40,7 +27,8 @@ class PastSelves:
         """Give engines that are as they began the past that belongs to this version; before it is published."""
         past = self._options.past_of(version) if self._options.every else 0
         for name in self._names if past else ():
-            await arena.publish(name, past, read(self._file(name, past)))
+            weights = await self._learners.revived(name, self._file(name, past))
+            await arena.publish(name, past, weights)
 
     def prune(self, version: int) -> None:
         """Delete what a resume from this version on does not need."""

@@ -100,7 +100,12 @@ class Trainer:
     def snapshot(self, file: Path) -> None:
         from simarena.training import checkpoints
 
-        checkpoints.save_weights(file, self.learner)
+        checkpoints.save_snapshot(file, self.learner)
+
+    def revived(self, file: Path) -> dict[str, Any]:
+        from simarena.training import checkpoints
+
+        return dict(checkpoints.snapshot(file, self.learner))
 
     def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
         from simarena.training import exact
@@ -127,7 +132,11 @@ class TrainerDoor(Protocol):
     async def load(self, folder: Path) -> None: ...
 
     async def snapshot(self, file: Path) -> None:
-        """Write the weights alone, adapters merged in, whole or not at all."""
+        """Write what speaks as the policy does now, whole or not at all; a few MB if it is adapters that learn."""
+        ...
+
+    async def revived(self, file: Path) -> Any:
+        """A snapshot's weights, as `weights` gave them then."""
         ...
 
     async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
@@ -187,6 +196,9 @@ class LocalTrainer:
     async def snapshot(self, file: Path) -> None:
         self._trainer.do("snapshot", file)
 
+    async def revived(self, file: Path) -> Any:
+        return self._trainer.do("revived", file)
+
     async def first_words(self, questions: Sequence[Question]) -> list[dict[str, float]]:
         answers: list[dict[str, float]] = self._trainer.do("first_words", questions)
         return answers
@@ -216,11 +228,11 @@ class TrainerActor:
         except (SimArenaError, OSError) as error:
             return error
 
-    def boxed_weights(self) -> list[Any]:
-        """The weights in Ray's object store; boxed, since a bare reference would be fetched on the way."""
+    def boxed(self, method: str, *arguments: Any) -> list[Any]:
+        """Weights in Ray's object store; boxed, since a bare reference would be fetched on the way."""
         import ray
 
-        weights = self.do("weights")
+        weights = self.do(method, *arguments)
         return [weights if isinstance(weights, Exception) else ray.put(weights)]
 
 
@@ -247,7 +259,13 @@ class RayTrainer:
         return metrics
 
     async def weights(self) -> Any:
-        (reference,) = await self._actor.boxed_weights.remote()
+        return await self._reference("weights")
+
+    async def revived(self, file: Path) -> Any:
+        return await self._reference("revived", file)
+
+    async def _reference(self, method: str, *arguments: Any) -> Any:
+        (reference,) = await self._actor.boxed.remote(method, *arguments)
         if isinstance(reference, Exception):
             raise reference
         return reference

@@ -8,6 +8,7 @@ import pytest
 import torch
 from rollouts import ADAPTER, BATCH, VOCAB, learner, llama
 from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from simarena.arena.errors import RunFolderError
 from simarena.training import checkpoints
@@ -42,6 +43,27 @@ def test_resume_is_a_continuation(adapter: Lora | None, loss: GRPOOptions, tmp_p
     assert got == wanted
     for name, array in straight.weights().items():
         assert (second.weights()[name] == array).all(), name
+
+
+@pytest.mark.parametrize("adapter", [None, ADAPTER])
+def test_a_snapshot_speaks_as_the_learner_did_and_is_adapters_alone(adapter: Lora | None, tmp_path: Path) -> None:
+    subject, file = learner(adapter=adapter, lr=1e-2), tmp_path / "snapshots" / "one.safetensors"
+    subject.update(BATCH)
+    then = subject.weights()
+    checkpoints.save_snapshot(file, subject)
+    assert sum(array.size for array in load_file(file).values()) == sum(
+        w.numel() for w in subject.trained.values()
+    )
+    subject.update(BATCH)
+    now = subject.weights()
+    found = checkpoints.snapshot(file, subject)
+    assert all((found[name] == array).all() for name, array in then.items() if name in found)
+    assert then.keys() - found.keys() <= {"lm_head.weight", "model.embed_tokens.weight"}
+    assert all((array == now[name]).all() for name, array in subject.weights().items())
+    assert not all((array == then[name]).all() for name, array in now.items())
+    file.write_bytes(b"torn")
+    with pytest.raises(RunFolderError, match="cannot be read"):
+        checkpoints.snapshot(file, subject)
 
 
 def test_a_reference_that_moves_is_resumed_where_it_was(tmp_path: Path, tokenizer: Any) -> None:

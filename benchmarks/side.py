@@ -1,7 +1,7 @@
 """A side: one way of doing the work, in a process of its own that is asked for one repetition at a time.
 
-Sides take turns, so that a machine whose speed drifts is unfair to nobody; each has its own peak of memory. The
-first repetition is never timed.
+Sides take turns, so that a machine whose speed drifts is unfair to nobody; each has its own peak of memory.
+Getting ready is never timed.
 """
 
 import contextlib
@@ -55,18 +55,30 @@ class Side:
             text=True,
         )
 
+        self._ready = False
+
+    def ready(self) -> None:
+        """Wait until it is. Raises RuntimeError if the side failed; its own words are on stderr."""
+        if not self._ready:
+            self._line()
+            self._ready = True
+
     def once(self) -> Done:
-        """One repetition, kept in `taken`. Raises RuntimeError if the side failed; its own words are on stderr."""
+        """One repetition, kept in `taken`. Raises as `ready` does."""
+        self.ready()
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write("go\n")
             self._process.stdin.flush()
+        self.taken.append(Done(**json.loads(self._line())))
+        return self.taken[-1]
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"the side {self.name!r} ended with exit code {self._process.wait()}")
-        self.taken.append(Done(**json.loads(line)))
-        return self.taken[-1]
+        return line
 
     def close(self) -> None:
         """End the process."""
@@ -104,6 +116,7 @@ def answer(function: str, options: dict[str, Any]) -> None:
     module, _, name = function.rpartition(".")
     with contextlib.redirect_stdout(io.StringIO()):
         work: Work = getattr(importlib.import_module(module), name)(**options)
+    print("ready", file=out, flush=True)
     for _ in sys.stdin:
         began, worked = time.perf_counter(), time.process_time()
         with contextlib.redirect_stdout(io.StringIO()):
@@ -119,6 +132,8 @@ def answer(function: str, options: dict[str, Any]) -> None:
 
 def in_turns(sides: list[Side], times: int) -> None:
     """Every side `times` times, one after the other; the order turns round each time."""
+    for side in sides:
+        side.ready()
     for number in range(times):
         for side in sides if number % 2 == 0 else sides[::-1]:
             done = side.once()

@@ -30,21 +30,18 @@ def compare(kind: Kind, repetitions: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as place:
         options: dict[str, Any] = {"kind": kind, "place": place}
         with Side("textbook", "benchmarks.step.textbook", **options) as textbook:
-            textbook.once()  # also writes the batch the others read
-            textbook.taken.clear()
+            textbook.ready()  # it has written the batch that the others read
             with (
                 Side("ours", "benchmarks.step.ours", **options) as ours,
                 Side("trl", "benchmarks.step.trl", **options) as trl,
+                Side("ours, one at a time", "benchmarks.step.ours", rows=1, **options) as thrifty,
             ):
-                sides = [ours, trl, textbook]
-                ours.once(), trl.once()
-                ours.taken.clear(), trl.taken.clear()
-                in_turns(sides, repetitions)
-                gaps = {one.name: _gap(Path(place), one.name) for one in (ours, trl)}
-                return _rows(kind, ours, trl, textbook, gaps)
+                in_turns([ours, trl, textbook, thrifty], repetitions)
+                gaps = {one.name: _gap(Path(place), one.name) for one in (ours, trl, thrifty)}
+                return _rows(kind, ours, trl, textbook, thrifty, gaps)
 
 
-def _rows(kind: Kind, ours: Side, trl: Side, textbook: Side, gaps: dict[str, float]) -> list[Row]:
+def _rows(kind: Kind, ours: Side, trl: Side, textbook: Side, thrifty: Side, gaps: dict[str, float]) -> list[Row]:
     loss = abs(ours.facts["loss"] - trl.facts["loss"])
     work = f"{MEMBERS} x {WIDTH} tokens, prompt {PROMPT}"
     walls = f"wall {ours.wall:.1f} and {trl.wall:.1f} s"
@@ -60,6 +57,9 @@ def _rows(kind: Kind, ours: Side, trl: Side, textbook: Side, gaps: dict[str, flo
             "TRL; the ratio is the difference"),
         Row(f"step {kind}, gradient", gaps["ours"], gaps["trl"], "max diff/max", gaps["ours"], "<= 2e-4",
             "TRL's gap to plain PyTorch; the ratio is ours"),
+        Row(f"step {kind}, micro 1", thrifty.peak, trl.peak, "GiB at peak", thrifty.peak / trl.peak, "",
+            "TRL at 8", f"one trajectory at a time, prompt still once: {thrifty.cpu:.1f} CPU s; "
+            f"gradient {gaps[thrifty.name]:.1e}"),
     ]  # fmt: skip
 
 
@@ -163,8 +163,8 @@ def textbook(kind: Kind, place: str) -> Work:
     return work
 
 
-def ours(kind: Kind, place: str) -> Work:
-    """The learner of a run, as a run calls it."""
+def ours(kind: Kind, place: str, rows: int = MEMBERS) -> Work:
+    """The learner of a run, as a run calls it, with micro-batches of so many trajectories."""
     from benchmarks.model import folder
     from simarena.training.config import LearnerOptions
     from simarena.training.samples import Sample
@@ -174,7 +174,7 @@ def ours(kind: Kind, place: str) -> Work:
         {
             "policy": {"model": "smollm2", "train": kind},
             "loss": {"kind": "grpo", "clip_low": LOW, "clip_high": HIGH},
-            "optimiser": {"lr": LR, "grad_clip": CLIP, "micro_tokens": MEMBERS * WIDTH},
+            "optimiser": {"lr": LR, "grad_clip": CLIP, "micro_tokens": rows * WIDTH if rows > 1 else 1},
         }
     )
     learner = Trainer(folder(), options).learner
@@ -193,7 +193,7 @@ def ours(kind: Kind, place: str) -> Work:
         )
         for row, advantage in enumerate(data["advantages"])
     ]
-    file = Path(place) / "ours.safetensors"
+    file = Path(place) / f"{'ours' if rows > 1 else 'ours, one at a time'}.safetensors"
     clip = learner._clip
 
     def kept() -> float:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from simarena.tui.bench import bus, watch
+from simarena.tui.bench import bus, overlap, watch
 from simarena.tui.bench.figure import Figure
 
 
@@ -51,6 +51,17 @@ def test_a_figure_is_one_json_object() -> None:
     figure = Figure("turns_ray", 1234.5, "turns/s", "target 1000")
     assert figure.row() == {"name": "turns_ray", "value": 1234.5, "unit": "turns/s", "against": "target 1000"}
     assert str(figure).split() == ["turns_ray", "1,234.5", "turns/s", "target", "1000"]
+
+
+def test_what_overlap_gains_is_told_from_the_middle_of_each_block() -> None:
+    """Steps of 2 s and of 1 s by turns; the first and the last of a block may be anything."""
+    ends, now = [], 0.0
+    for step in range(4 * overlap.BLOCK):
+        middle = 0 < step % overlap.BLOCK < overlap.BLOCK - 1
+        now += (1.0 if overlap.ahead(step) else 2.0) if middle else 7.0
+        ends.append(now)
+    found = {figure.name: figure.value for figure in overlap.figures(ends, [0.0, 1.0])}
+    assert found == {"step_synchronous": 2.0, "step_asynchronous": 1.0, "overlap_gain": 2.0, "age_max": 1.0}
 
 
 @pytest.mark.slow

@@ -7,7 +7,18 @@ import sys
 
 import pytest
 
-COMMANDS = ["train", "play", "eval", "replay", "list", "doctor", "compare", "bench bus", "bench rollout"]
+COMMANDS = [
+    "train",
+    "play",
+    "eval",
+    "replay",
+    "list",
+    "doctor",
+    "compare",
+    "bench bus",
+    "bench rollout",
+    "bench overlap",
+]
 HEAVY = ("torch", "ray", "transformers", "textual", "vllm", "redis")
 
 

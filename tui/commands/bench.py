@@ -41,6 +41,21 @@ def rollout(
 
 
 @app.command()
+def overlap(
+    pairs: Annotated[int, typer.Option(min=1, help="Blocks of steps each way.")] = 3,
+    max_age: Annotated[int, typer.Option(min=1, help="As asynchronous.max_age of a recipe.")] = 1,
+    json: Json = False,
+) -> None:
+    """What is gained by conversations that go on while the trainer learns: both ways by turns, over Ray.
+
+    Example: simarena bench overlap --pairs 2
+    """
+    from simarena.tui.bench.overlap import measure
+
+    run(_print(measure(pairs, max_age, tell), json))
+
+
+@app.command()
 def watch(
     rate: Annotated[int, typer.Option(min=1, help="Messages a second that are written.")] = 1000,
     seconds: Annotated[float, typer.Option(min=1, help="How long.")] = 60.0,

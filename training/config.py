@@ -195,7 +195,8 @@ class PopulationOptions(Frozen):
     size: int = Field(default=8, gt=0)
     """Snapshots of each learner that are kept; the oldest goes first. Each has an engine of its own."""
     bots: tuple[str, ...] = ()
-    """Scripted agents that are members too; each must be able to play every seat that learns."""
+    """Scripted agents that are members too, or `frozen:NAME`; each must be able to play every seat that learns, or
+    where only one does, all others of `seats`."""
     share: float = Field(default=0.5, ge=0, le=1)
     """Share of deals in which one seat learns and members play the others; the seats take turns."""
     rule: Rule = "prioritised"
@@ -371,7 +372,8 @@ class Recipe(LearnerOptions):
     def frozen(self) -> tuple[str, ...]:
         """The learners whose starting point is played: on a seat, or as an anchor."""
         chairs = map(chair, self.seats.values())
-        seated = {one.name for one in chairs if one.kind == "frozen"}
+        members = map(chair, self.population.bots)
+        seated = {one.name for one in (*chairs, *members) if one.kind == "frozen"}
         return tuple(sorted(seated.union(self.roster if START in self.evaluation.anchors else ())))
 
     def learner(self, name: str) -> LearnerOptions:
@@ -409,10 +411,13 @@ class Recipe(LearnerOptions):
             raise ValueError(
                 f'learners.{idle[0]} plays no seat: write <seat> = "{LEARNER}:{idle[0]}", or remove it'
             )
-        opponents = {"population": self.population.used, "evaluation.anchors": bool(self.evaluation.anchors)}
-        for key, used in opponents.items():
-            if used and len(self.learning) < 2:
-                raise ValueError(f"{key} needs a second seat that learns, for its members to play")
+        if self.evaluation.anchors and len(self.learning) < 2:
+            raise ValueError("evaluation.anchors needs a second seat that learns, for anchors to play")
+        if self.population.used and len(self.learning) < 2 and (self.population.every or len(self.seats) < 2):
+            raise ValueError(
+                "population needs a second seat that learns, for snapshots to play, or only bots and another seat "
+                "in seats, which they play then"
+            )
         if self.population.used and not (self.population.every or self.population.bots):
             raise ValueError("population has no members: set population.every or population.bots")
         rules = [rule for one in self.roster.values() for rule in one._rules]

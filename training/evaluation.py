@@ -82,10 +82,11 @@ def seats_of(recipe: Recipe, temperature: float, past: float = 0.0) -> dict[str,
 
     `temperature` is the policies'; `past` is the share of the learners' turns that their past selves take.
     """
-    return {seat: _seated(recipe, written, temperature, past) for seat, written in recipe.seats.items()}
+    return {seat: seated(recipe, written, temperature, past) for seat, written in recipe.seats.items()}
 
 
-def _seated(recipe: Recipe, written: str, temperature: float, past: float) -> AgentSpec | str:
+def seated(recipe: Recipe, written: str, temperature: float, past: float = 0.0) -> AgentSpec | str:
+    """Who is meant by what is written for a seat."""
     kind, name = chair(written)
     if kind == "agent":
         return name

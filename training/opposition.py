@@ -14,7 +14,7 @@ from simarena.arena.episodes import Episode
 from simarena.arena.seeds import rng
 from simarena.arena.specs import AgentSpec, EngineSpec
 from simarena.training.config import Recipe
-from simarena.training.evaluation import engine_spec, options_of, seats_of, speaker
+from simarena.training.evaluation import engine_spec, options_of, seated, seats_of, speaker
 from simarena.training.learners import Learners
 from simarena.training.population import Member, Population
 from simarena.training.seating import START, start_of
@@ -50,7 +50,7 @@ class Opposition:
         """Mean outcome of the learners against members in the newest step that had such games."""
 
     def company(self, step: int, number: int) -> Company:
-        """Who plays the deal of this number: the learners on all seats, or one of them against members."""
+        """Who plays the deal of this number: whom the recipe seats, or one learner against members."""
         seats = seats_of(self._recipe, self._heat, self._recipe.rollout.cross_policy.share)
         options = self._recipe.population
         chance = rng("population", self._recipe.seed, step, number)
@@ -58,10 +58,17 @@ class Opposition:
             return seats
         learning = self._recipe.learning
         at_home = sorted(learning)[(step + number) % len(learning)]
-        for seat, name in learning.items():
-            if seat != at_home and self.book.of(name):
+        for seat, name in self._contested(at_home).items():
+            if self.book.of(name):
                 seats[seat] = self._spec(self.book.choose(name, options.rule, chance))
         return seats
+
+    def _contested(self, at_home: str) -> dict[str, str]:
+        """The seats that members take while this one learns, with whose members: the other learners', or where
+        it is the only one those of everybody else whom the recipe seats."""
+        learning = self._recipe.learning
+        others = learning if len(learning) > 1 else dict.fromkeys(self._recipe.seats, learning[at_home])
+        return {seat: name for seat, name in others.items() if seat != at_home}
 
     def learn_from(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """Enter a step's games against members into the book; metrics of them."""
@@ -160,7 +167,8 @@ class Opposition:
 
     def _spec(self, member: Member) -> AgentSpec:
         if member.agent:
-            return AgentSpec(agent=member.agent)
+            found = seated(self._recipe, member.agent, self._heat)
+            return AgentSpec(agent=found) if isinstance(found, str) else found
         return speaker(self._recipe, member.learner, self._slot_of(member), self._heat)
 
     def _slot_of(self, member: Member) -> str:

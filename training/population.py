@@ -27,11 +27,11 @@ class Member(Frozen):
 
     name: str
     learner: str
-    """Whose seats it can take."""
+    """Whose seats it can take; where only one seat learns, whom it meets from the others."""
     step: int = 0
     """Of a snapshot."""
     agent: str = ""
-    """Of a scripted one: by name or `package.module:Factory`."""
+    """Of one that is no snapshot: as it is written for a seat."""
 
 
 class Tally(Frozen):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from simarena.agents import cache
 from simarena.arena.errors import UsageError
+from simarena.arena.record import RunFolder
 from simarena.arena.specs import build_scenario
 from simarena.training import events
 from simarena.training.config import Recipe
@@ -38,11 +39,21 @@ async def starting_models(
 
 async def starting_model(recipe: Recipe, emit: Callable[[events.Event], None]) -> Path:
     """The folder that the recipe's only learner begins with. Raises UsageError for a model that cannot be had."""
+    model = recipe.policy.model
+    base = _tiny(recipe) if model == TINY else await asyncio.to_thread(locate, model)
+    return await _cloned(recipe, base, emit) if recipe.policy.cloning.steps else base
+
+
+def locate(name: str) -> Path:
+    """The folder of a model that is not built: as `models.locate`, or the newest checkpoint of a run folder."""
     from simarena.agents import models
 
-    model = recipe.policy.model
-    base = _tiny(recipe) if model == TINY else await asyncio.to_thread(models.locate, model)
-    return await _cloned(recipe, base, emit) if recipe.policy.cloning.steps else base
+    folder = Path(name)
+    if (folder / "run.json").is_file() and not (folder / "config.json").is_file():
+        saved = RunFolder.open(folder).checkpoints()
+        folder = saved[max(saved)] if saved else folder
+        return models.locate(folder)
+    return models.locate(name)
 
 
 def _tiny(recipe: Recipe) -> Path:

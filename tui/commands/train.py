@@ -25,6 +25,7 @@ from simarena.training.events import Note
 from simarena.training.plan import plan
 from simarena.training.run import TrainReport
 from simarena.training.run import train as train_recipe
+from simarena.training.starting_point import locate
 from simarena.tui import runs
 from simarena.tui.casting import DEFAULT_RECIPE, MODELS, readable
 from simarena.tui.console import emit, invocation, narrate, show
@@ -85,10 +86,11 @@ def _check(recipe: Recipe) -> None:
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
     cast_seats(rules, seats_of(recipe, recipe.rollout.temperature))
     require_records(recipe)
-    if recipe.policy.model == smollm2.NAME:
-        smollm2.find_gguf()
-    elif recipe.policy.model not in MODELS:
-        readable(recipe.policy.model)
+    for model in sorted({recipe.learner(name).policy.model for name in (*recipe.roster, *recipe.frozen)}):
+        if model == smollm2.NAME:
+            smollm2.find_gguf()
+        elif model not in MODELS:
+            readable(str(locate(model)))
 
 
 def _show_plan(recipe: Recipe, json: bool) -> None:

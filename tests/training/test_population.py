@@ -2,11 +2,16 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from rollouts import episode
 
+from simarena.arena.episodes import Seat
 from simarena.arena.errors import UsageError
+from simarena.arena.specs import AgentSpec
 from simarena.training.alarms import WINDOW, selfplay
+from simarena.training.opposition import Opposition
 from simarena.training.population import RULES, Member, Population, Tally
 from simarena.training.recipe_file import parse
 
@@ -120,6 +125,57 @@ def test_the_book_is_the_same_after_a_checkpoint() -> None:
     assert Population.model_validate_json(book.model_dump_json()) == book
 
 
+ASKERS = ("simarena.simulators.scenarios.secret.players:Babbler", "frozen:raider")
+HARDENED = {
+    "name": "hardened",
+    "scenario": {"name": "secret"},
+    "seats": {"keeper": "learner", "asker": "simarena.simulators.scenarios.secret.players:Asker"},
+    "population": {"bots": list(ASKERS), "share": 0.5, "rule": "exploiter"},
+}
+
+
+def test_one_learner_meets_bots_and_frozen_policies_on_the_seats_that_others_have(tmp_path: Path) -> None:
+    recipe = parse(HARDENED)
+    assert recipe.frozen == ("raider",)
+    opposition = Opposition(recipe, None, None, tmp_path)  # type: ignore[arg-type]
+    met = Counter(str(opposition.company(0, number)["asker"]) for number in range(400))
+    assert {str(opposition.company(0, number)["keeper"]) for number in range(400)} == {
+        str(AgentSpec.of_policy("learner", tools="none"))
+    }
+    scripted, babbler, raider = (
+        met["simarena.simulators.scenarios.secret.players:Asker"],
+        met[str(AgentSpec(agent=ASKERS[0]))],
+        met[str(AgentSpec.of_policy("raider.start", tools="none"))],
+    )
+    assert scripted + babbler + raider == 400
+    assert scripted == pytest.approx(200, abs=40)
+    assert babbler == pytest.approx(raider, abs=40)
+
+
+def test_what_it_does_against_each_decides_whom_it_meets_next(tmp_path: Path) -> None:
+    """The raider beats the keeper and the babbler does not, so an exploiter's rule seats the raider."""
+    recipe = parse(HARDENED)
+    opposition = Opposition(recipe, None, None, tmp_path)  # type: ignore[arg-type]
+    keeper = Seat(spec=AgentSpec.of_policy("learner", tools="none"))
+    for number, (spec, outcome) in enumerate(
+        [(AgentSpec.of_policy("raider.start", tools="none"), 0.0), (AgentSpec(agent=ASKERS[0]), 1.0)] * 5
+    ):
+        one = episode([0.0], id=f"train-0/{number}/0", deal=number, outcome=outcome)
+        seats = {"keeper": keeper, "asker": Seat(spec=spec)}
+        told = {"seats": seats, "turns": (), "rewards": (), "outcome": {"keeper": outcome, "asker": 1 - outcome}}
+        metrics = opposition.learn_from([one.model_copy(update=told)])
+    assert metrics["population/members"] == 2
+    assert {name: tally.rate > 0.5 for name, tally in opposition.book.records.items()} == {
+        "frozen:raider": False,
+        ASKERS[0]: True,
+    }
+    met = {str(opposition.company(1, number)["asker"]) for number in range(100)}
+    assert met == {
+        "simarena.simulators.scenarios.secret.players:Asker",
+        str(AgentSpec.of_policy("raider.start", tools="none")),
+    }
+
+
 def rows(selfplay_scores: list[float], anchors: dict[int, float]) -> list[dict[str, float]]:
     found = []
     for step, value in enumerate(selfplay_scores, 1):
@@ -161,6 +217,11 @@ def test_and_not_otherwise(scores: list[float], anchors: dict[int, float]) -> No
         ({"population": {"every": 5}}, "population needs a second seat"),
         ({"evaluation": {"anchors": ["start"]}}, "anchors needs a second seat"),
         ({"seats": {"scout": "learner", "runner": "learner"}, "population": {"share": 0.3}}, "has no members"),
+        ({"seats": {"scout": "learner"}, "population": {"bots": ["echo"]}}, "population needs a second seat"),
+        (
+            {"seats": {"scout": "learner", "runner": "echo"}, "population": {"bots": ["echo"], "every": 3}},
+            "population needs a second seat",
+        ),
     ],
 )
 def test_a_population_without_use_is_refused(more: dict[str, object], message: str) -> None:

@@ -18,12 +18,20 @@ TINY = "service-desk-tiny"
 
 
 def test_shipped_recipes_load_and_have_a_plan() -> None:
-    assert names() == ("service-desk-smollm2", TINY)
+    assert names() == ("secret-hardened", "secret-keeper", "secret-raider", "service-desk-smollm2", TINY)
     for name in names():
         recipe = load(name)
         text = plan(recipe)
         assert recipe.name == name
-        for word in ("assistant", recipe.policy.model, recipe.credit.rule, "grpo", "episodes", "deal × seat"):
+        (learner,) = recipe.roster.values()
+        for word in (
+            *recipe.learning,
+            learner.policy.model,
+            recipe.credit.rule,
+            "grpo",
+            "episodes",
+            "deal × seat",
+        ):
             assert word in text
 
 

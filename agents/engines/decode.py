@@ -1,7 +1,8 @@
-"""The decode loop: many conversations through one model, a packed batch of their new tokens at a time.
+"""The running batch: many conversations through one model, a packed pass of their new tokens at a time.
 
-Tokens of all rows lie one after another, so no matrix product spends work on padding. Knows no chat, no
-requests and no threads.
+Conversations come and go between passes: one that has ended makes room at once, and a new one is read in the same
+passes in which the others go on. Tokens of all rows lie one after another, so no matrix product spends work on
+padding. Knows no chat, no requests and no threads.
 """
 
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ class Row:
     """One per id to sample: their number is the most that may be sampled."""
     sampled: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    leader: "Row | None" = None
+    """Who is reading the start that this row shares with it; until then it waits."""
+    common: int = 0
+    """Ids in common with the leader."""
 
     @property
     def unread(self) -> int:
@@ -48,40 +53,59 @@ class Row:
         self.logprobs.append(logprob)
 
 
-@torch.inference_mode()
-def decode(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
-    """Sample every row to its end. Returns how many tokens went through the model."""
-    for row in rows:
-        _forget_other_ids(row)
-    tokens = _share(model, store, [row for row in rows if not row.slot.ids])
-    while active := [row for row in rows if not row.done]:
-        reading = [row for row in active if row.unread > 1]
-        tokens += _pass(model, store, reading or active)
-    return tokens
+class Batch:
+    """The rows that are being continued, and the keys they share."""
 
+    def __init__(self, model: PreTrainedModel, store: KeyStore) -> None:
+        self._model, self._store = model, store
+        self.rows: list[Row] = []
+        self.forwarded = 0
+        """Tokens that went through the model."""
 
-def _forget_other_ids(row: Row) -> None:
-    """Keep the stored keys that are this conversation's, but leave its last id to be read, for its logits."""
-    del row.slot.ids[min(shared(row.slot.ids, row.ids), len(row.ids) - 1) :]
+    def add(self, row: Row) -> None:
+        """Continue this conversation from the next pass on. Its slot is held already."""
+        # The keys that are its own stay, but its last id is read, for its logits.
+        del row.slot.ids[min(shared(row.slot.ids, row.ids), len(row.ids) - 1) :]
+        if not row.slot.ids:
+            self._store.inherit(row.slot, row.ids)
+            self._follow(row)
+        self.rows.append(row)
 
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Give their slots back; what these hold stays, for a next turn."""
+        gone = {id(row) for row in rows}
+        self.rows = [row for row in self.rows if id(row) not in gone]
+        for row in rows:
+            row.slot.held = False
+        for row in self.rows:
+            if row.leader is not None and id(row.leader) in gone:
+                row.leader = None
 
-def _share(model: PreTrainedModel, store: KeyStore, fresh: Sequence[Row]) -> int:
-    """Read once what new conversations have in common with others or among themselves."""
-    for row in fresh:
-        store.inherit(row.slot, row.ids)
-    fresh = [row for row in fresh if not row.slot.ids]
-    common = shared(fresh[0].ids, fresh[1].ids) if len(fresh) > 1 else 0
-    if common < WORTH_SHARING:
-        return 0
-    leader, tokens = fresh[0], 0
-    while len(leader.slot.ids) < common and leader.unread > 1:
-        tokens += _pass(model, store, [leader])
-    for row in fresh[1:]:
-        store.inherit(row.slot, row.ids)
-    return tokens
+    @torch.inference_mode()
+    def step(self) -> list[Row]:
+        """One pass over every row that waits for nobody; returns those that have ended, removed."""
+        self.forwarded += _pass(self._model, self._store, [row for row in self.rows if row.leader is None])
+        for row in self.rows:
+            if row.leader is not None and len(row.leader.slot.ids) >= row.common:
+                self._store.copy(row.leader.slot, row.slot, row.ids, row.common)
+                row.leader = None
+        ended = [row for row in self.rows if row.done]
+        self.remove(ended)
+        return ended
+
+    def _follow(self, row: Row) -> None:
+        """Let another row read what both begin with, such as the prompt of a group."""
+        most = len(row.slot.ids) + WORTH_SHARING - 1
+        for other in self.rows:
+            # One that will copy nearly all of its own prompt has nothing to offer that its leader has not.
+            if other.unread > 1 and not (other.leader and other.common >= len(other.ids) - WORTH_SHARING):
+                common = min(shared(other.ids, row.ids), len(row.ids) - 1)
+                if common > most:
+                    row.leader, row.common, most = other, common, common
 
 
 def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
+    """Read the next tokens of these rows, and sample for those that have read all. Returns how many tokens."""
     rows = sorted(rows, key=lambda row: row.slot.index)
     starts = [len(row.slot.ids) for row in rows]
     chunks = [row.ids[start : start + CHUNK] for row, start in zip(rows, starts, strict=True)]

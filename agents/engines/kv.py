@@ -29,6 +29,8 @@ class Slot:
 
     index: int
     ids: list[int] = field(default_factory=list)
+    held: bool = False
+    """In use by a running conversation: it keeps its place."""
 
 
 class KeyStore:
@@ -46,49 +48,59 @@ class KeyStore:
         self._allocate(4 * KEY_BLOCK)
 
     @property
-    def rows(self) -> int:
-        """Conversations that fit at once."""
-        return self._count
+    def full(self) -> bool:
+        """Whether every slot is held."""
+        return sum(slot.held for slot in self._slots.values()) >= self._count
 
-    def reserve(self, tokens: int) -> None:
-        """Make room for conversations of this many tokens."""
+    def reserve(self, tokens: int) -> bool:
+        """Make room for conversations of this many tokens. False: not while so many others are held."""
         if tokens <= self.capacity:
-            return
-        kept, old = list(self._slots.items()), (self.keys, self.values)
-        self._allocate(max(tokens, 2 * self.capacity))
-        self._slots.clear()
-        self._free = list(range(self._count))[::-1]
-        for name, slot in kept[-self._count :]:
-            moved = Slot(self._free.pop(), slot.ids)
+            return True
+        longer = self._rounded(max(tokens, 2 * self.capacity))
+        count = self._fitting(longer)
+        held = {name: slot for name, slot in self._slots.items() if slot.held}
+        if held and len(held) >= count:
+            return False
+        others = [pair for pair in self._slots.items() if not pair[1].held]
+        kept = [*others[max(0, len(others) - (count - len(held))) :], *held.items()]
+        old = (self.keys, self.values)
+        self._allocate(longer)
+        self._slots = OrderedDict(kept)
+        for slot in self._slots.values():
+            place = self._free.pop()
             for target, source in zip((self.keys, self.values), old, strict=True):
-                target[:, moved.index, :, : len(slot.ids)] = source[:, slot.index, :, : len(slot.ids)]
-            self._slots[name] = moved
+                target[:, place, :, : len(slot.ids)] = source[:, slot.index, :, : len(slot.ids)]
+            slot.index = place
+        return True
 
-    def take(self, keys: Sequence[str]) -> list[Slot]:
-        """One slot for each of these conversations, at most `rows`; equal keys get slots of their own."""
-        seen: dict[str, int] = {}
-        names = []
-        for key in keys:
-            seen[key] = seen.get(key, -1) + 1
-            names.append((key, seen[key]))
-        for name in names:
-            if name in self._slots:
-                self._slots.move_to_end(name)
-        wanted = frozenset(names)
-        return [self._slot(name, wanted) for name in names]
+    def take(self, key: str) -> Slot:
+        """Hold a slot for this conversation, the one it had if it is still there; equal keys at once get one each."""
+        number = next(n for n in itertools.count() if not (key, n) in self._slots or not self._slots[key, n].held)
+        slot = self._slots.pop((key, number), None)
+        if slot is None:
+            if not self._free:
+                self._free.append(self._slots.pop(self._oldest()).index)
+            slot = Slot(self._free.pop())
+        self._slots[key, number] = slot
+        slot.held = True
+        return slot
 
     def inherit(self, slot: Slot, ids: Sequence[int]) -> None:
-        """Copy into an empty slot the keys of the start that these ids share with a conversation used lately.
+        """Copy the keys of the start that these ids share with a conversation used lately, if that is worth it."""
+        lately = itertools.islice((other for other in reversed(self._slots.values()) if other.ids), _DONORS)
+        donor = max(lately, key=lambda other: shared(other.ids, ids), default=slot)
+        self.copy(donor, slot, ids, min(shared(donor.ids, ids), len(ids) - 1))  # the last is read, for its logits
+
+    def copy(self, donor: Slot, slot: Slot, ids: Sequence[int], count: int) -> None:
+        """Make the first `count` of these ids, which the donor has read, those of another slot.
 
         Equal ids at equal positions have equal keys, to the bit, so this is only a saving.
         """
-        lately = itertools.islice((other for other in reversed(self._slots.values()) if other.ids), _DONORS)
-        donor = max(lately, key=lambda other: shared(other.ids, ids), default=slot)
-        count = min(shared(donor.ids, ids), len(ids) - 1)  # the last id is read, for its logits
-        if count < WORTH_SHARING:
+        known = len(slot.ids)
+        if count - known < WORTH_SHARING:
             return
         for stored in (self.keys, self.values):
-            stored[:, slot.index, :, :count] = stored[:, donor.index, :, :count]
+            stored[:, slot.index, :, known:count] = stored[:, donor.index, :, known:count]
         slot.ids = list(ids[:count])
 
     def clear(self) -> None:
@@ -96,30 +108,33 @@ class KeyStore:
         self._slots.clear()
         self._free = list(range(self._count))[::-1]
 
-    def _slot(self, name: tuple[str, int], wanted: frozenset[tuple[str, int]]) -> Slot:
-        if name not in self._slots:
-            if not self._free:
-                oldest = next(other for other in self._slots if other not in wanted)
-                self._free.append(self._slots.pop(oldest).index)
-            self._slots[name] = Slot(self._free.pop())
-        return self._slots[name]
+    def _oldest(self) -> tuple[str, int]:
+        return next(name for name, slot in self._slots.items() if not slot.held)
 
     def _allocate(self, tokens: int) -> None:
         layers, heads, depth = self._shape
-        self.capacity = -(-tokens // KEY_BLOCK) * KEY_BLOCK
-        row_bytes = 2 * layers * heads * depth * self.capacity * self._dtype.itemsize
-        self._count = max(1, self._budget // row_bytes)
+        self.capacity = self._rounded(tokens)
+        self._count = self._fitting(self.capacity)
         shape = (layers, self._count, heads, self.capacity, depth)
         self.keys, self.values = (_zeros(shape, self._dtype, self._device) for _ in range(2))
         self._free = list(range(self._count))[::-1]
 
+    def _rounded(self, tokens: int) -> int:
+        return -(-tokens // KEY_BLOCK) * KEY_BLOCK
+
+    def _fitting(self, capacity: int) -> int:
+        """How many slots of this many tokens the budget pays for."""
+        layers, heads, depth = self._shape
+        return max(1, self._budget // (2 * layers * heads * depth * capacity * self._dtype.itemsize))
+
 
 def shared(one: Sequence[int], other: Sequence[int]) -> int:
     """How many ids two lists have in common at their start."""
-    count = min(len(one), len(other))
-    if one[:count] == other[:count]:
-        return count
-    return next(place for place in range(count) if one[place] != other[place])
+    low, high = 0, min(len(one), len(other))
+    while low < high:  # the first `low` agree; some of the first `high + 1` do not
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:

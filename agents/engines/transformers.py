@@ -1,13 +1,15 @@
 """The transformers engine: any Hugging Face causal language model, all waiting conversations in one batch.
 
-Calls that arrive while a batch runs are merged into the next one. In float32 on a CPU a completion is the same
-to the bit whatever else is in the batch or the cache. Knows no agent and no scenario.
+The batch never stops to fill up: a conversation joins it as soon as there is room, and is answered as soon as its
+own turn ends. In float32 on a CPU a completion is the same to the bit whatever else is in the batch or the cache.
+Knows no agent and no scenario.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +20,39 @@ from transformers import PreTrainedModel
 from simarena.agents import models, toolcalls
 from simarena.agents.chat import ChatCodec, Prompt
 from simarena.agents.engines import attention
-from simarena.agents.engines.decode import Row, decode
-from simarena.agents.engines.kv import KeyStore, Slot
+from simarena.agents.engines.decode import Batch, Row
+from simarena.agents.engines.kv import KeyStore
 from simarena.agents.engines.sampling import uniforms
 from simarena.arena.errors import AgentFault, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.tokens import TurnRecord
 
 LINGER = 0.003
-"""Seconds without a new call after which a batch begins; little against the passes it saves."""
+"""Seconds without a new call after which an idle engine begins; little against the passes it saves."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Update:
+    """New weights that wait for the running batch to end."""
+
+    version: int
+    weights: Mapping[str, Any]
+    answer: "asyncio.Future[None]"
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """A request on its way: waiting, then prepared, then a row of the batch."""
+
     request: GenerateRequest
     answer: "asyncio.Future[Completion]"
+    prompt: Prompt | None = None
+    ids: list[int] = field(default_factory=list)
+    """The whole prompt, what its trail holds among it."""
+    row: Row | None = None
+
+
+_Answer = tuple["_Turn | _Update", Completion | Exception | None]
 
 
 class TransformersEngine:
@@ -69,13 +89,15 @@ class TransformersEngine:
         self.codec = ChatCodec(
             models.load_tokenizer(folder), eos if isinstance(eos, list) else [eos] if eos else []
         )
-        self.forwarded = 0
-        """Tokens that went through the model since it was loaded."""
         self._version = 0
         self._max_batch = max_batch
         self._positions: int = self.model.config.get_text_config().max_position_embeddings
         self._store = _store(self.model, cache_mib)
-        self._waiting: list[_Waiting] = []
+        self._batch = Batch(self.model, self._store)
+        self._arrived: deque[_Turn | _Update] = deque()
+        """Put in by the event loop, taken out by the worker, who owns all that follows."""
+        self._waiting: deque[_Turn | _Update] = deque()
+        self._running: list[_Turn] = []
         self._serving: asyncio.Task[None] | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"engine-{policy}")
 
@@ -83,102 +105,160 @@ class TransformersEngine:
     def version(self) -> int:
         return self._version
 
+    @property
+    def forwarded(self) -> int:
+        """Tokens that went through the model since it was loaded."""
+        return self._batch.forwarded
+
     async def generate(self, requests: Sequence[GenerateRequest]) -> list[Completion]:
         """One completion per request. Raises AgentFault for a prompt that is longer than the model can read."""
         loop = asyncio.get_running_loop()
-        waiting = [_Waiting(request, loop.create_future()) for request in requests]
-        self._waiting += waiting
-        if self._serving is None or self._serving.done():
-            self._serving = loop.create_task(self._serve())
-        return list(await asyncio.gather(*(one.answer for one in waiting)))
+        turns = [_Turn(request, loop.create_future()) for request in requests]
+        self._enqueue(turns)
+        return list(await asyncio.gather(*(turn.answer for turn in turns)))
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:
         """Replace every weight. Raises UsageError if a name or shape is not the model's; then nothing changes.
 
-        Of tied weights, one is enough. Waits for the batch that is running; those behind it get the new weights.
+        Of tied weights, one is enough. Waits for the turns before it; those behind it get the new weights.
         """
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._replace, version, weights)
+        update = _Update(version, weights, asyncio.get_running_loop().create_future())
+        self._enqueue([update])
+        await update.answer
+
+    def _enqueue(self, work: Sequence[_Turn | _Update]) -> None:
+        self._arrived += work
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.get_running_loop().create_task(self._serve())
 
     async def _serve(self) -> None:
-        while self._waiting:
-            await self._linger()
-            batch, self._waiting = self._waiting, []
-            batch = [one for one in batch if not one.answer.done()]  # a deadline may have cancelled it
-            answers = await asyncio.get_running_loop().run_in_executor(
-                self._worker, self._complete, [one.request for one in batch]
-            )
-            for one, answer in zip(batch, answers, strict=True):
-                if one.answer.done():
+        loop = asyncio.get_running_loop()
+        await self._linger()
+        while self._arrived or self._waiting or self._running:
+            for one, result in await loop.run_in_executor(self._worker, self._advance):
+                if one.answer.done():  # a deadline may have cancelled it
                     continue
-                if isinstance(answer, Exception):
-                    one.answer.set_exception(answer)
+                if isinstance(result, Exception):
+                    one.answer.set_exception(result)
                 else:
-                    one.answer.set_result(answer)
+                    one.answer.set_result(result)  # type: ignore[arg-type]  # None for an update alone
 
     async def _linger(self) -> None:
-        """Let calls of about the same moment into one batch: wait while more keep coming."""
+        """Let calls of about the same moment begin together: wait while more keep coming."""
         seen = 0
-        while seen < len(self._waiting) < self._max_batch:
-            seen = len(self._waiting)
+        while seen < len(self._arrived) < self._max_batch:
+            seen = len(self._arrived)
             await asyncio.sleep(LINGER)
 
-    def _complete(self, requests: Sequence[GenerateRequest]) -> list[Completion | Exception]:
-        """Runs in the worker thread. One request's fault does not touch the others."""
-        answers: dict[int, Completion | Exception] = {}
-        prompts: dict[int, Prompt] = {}
-        for place, request in enumerate(requests):
-            try:
-                prompts[place] = self._prompt(request)
-            except Exception as error:  # whatever failed, those who wait must hear of it
-                answers[place] = error
-        try:
-            answers |= self._decode(requests, prompts)
-        except Exception as error:
-            answers |= dict.fromkeys(prompts, error)
-        return [answers[place] for place in range(len(requests))]
+    def _advance(self) -> list[_Answer]:
+        """Runs in the worker thread: let in who waits and make passes, until something can be answered."""
+        answers: list[_Answer] = []
+        while not answers:
+            self._dismiss()
+            answers += self._receive()
+            answers += self._admit()
+            if not self._running:
+                break
+            answers += self._step()
+        return answers
 
-    def _prompt(self, request: GenerateRequest) -> Prompt:
+    def _dismiss(self) -> None:
+        """Drop turns that nobody waits for any more."""
+        gone = [turn for turn in self._running if turn.answer.done()]
+        if gone:
+            self._running = [turn for turn in self._running if not turn.answer.done()]
+            self._batch.remove([turn.row for turn in gone if turn.row])
+
+    def _receive(self) -> list[_Answer]:
+        """Write the prompts of those who have arrived. One's fault does not touch the others."""
+        answers: list[_Answer] = []
+        while self._arrived:
+            one = self._arrived.popleft()
+            try:
+                if isinstance(one, _Turn):
+                    one.prompt = self._prompt(one)
+                self._waiting.append(one)
+            except Exception as error:  # whatever failed, those who wait must hear of it
+                answers.append((one, error))
+        return answers
+
+    def _admit(self) -> list[_Answer]:
+        """Let in those who wait, in their order, as far as there is room."""
+        answers: list[_Answer] = []
+        while self._waiting:
+            head = self._waiting[0]
+            if isinstance(head, _Turn):
+                if not head.answer.done() and not self._start(head):
+                    break
+            elif self._running:  # of the old weights
+                break
+            else:
+                answers.append((head, self._update(head)))
+            self._waiting.popleft()
+        return answers
+
+    def _start(self, turn: _Turn) -> bool:
+        """Make a turn a row of the batch; False if there is no room yet."""
+        if len(self._running) >= self._max_batch or not self._has_room(turn) or self._store.full:
+            return False
+        request = turn.request
+        turn.row = Row(
+            ids=turn.ids,
+            slot=self._store.take(request.key),
+            stops=self.codec.stops,
+            temperature=request.temperature,
+            uniforms=uniforms(request.seed, self._limit(turn) - len(turn.ids)),
+        )
+        self._batch.add(turn.row)
+        self._running.append(turn)
+        return True
+
+    def _has_room(self, turn: _Turn) -> bool:
+        """Whether its tokens fit into a slot, longer ones if need be: then long enough for all who wait."""
+        if self._limit(turn) <= self._store.capacity:
+            return True
+        return self._store.reserve(max(self._limit(one) for one in self._waiting if isinstance(one, _Turn)))
+
+    def _limit(self, turn: _Turn) -> int:
+        """Length of the conversation when this turn has sampled all it may."""
+        return min(len(turn.ids) + turn.request.max_tokens, self._positions)
+
+    def _update(self, update: _Update) -> Exception | None:
+        try:
+            self._replace(update.version, update.weights)
+        except Exception as error:
+            return error
+        return None
+
+    def _step(self) -> list[_Answer]:
+        try:
+            ended = {id(row) for row in self._batch.step()}
+        except Exception as error:
+            failed, self._running = self._running, []
+            self._batch.remove([turn.row for turn in failed if turn.row])
+            return [(turn, error) for turn in failed]
+        done = [turn for turn in self._running if id(turn.row) in ended]
+        self._running = [turn for turn in self._running if id(turn.row) not in ended]
+        return [(turn, self._answer(turn)) for turn in done]
+
+    def _prompt(self, turn: _Turn) -> Prompt:
+        request = turn.request
         if request.max_tokens < 1:
             raise UsageError(f"max_tokens is {request.max_tokens}: ask for at least 1")
         prompt = self.codec.prompt(request.chat, request.trail)
-        if len(_all_ids(request, prompt)) >= self._positions:
+        held = () if prompt.start or request.trail is None else request.trail.ids
+        turn.ids = [*held, *prompt.fed]
+        if len(turn.ids) >= self._positions:
             raise AgentFault(
                 f"the prompt of {request.key!r} fills the {self._positions} positions of policy {self.policy!r}: "
                 f"allow fewer turns"
             )
         return prompt
 
-    def _decode(self, requests: Sequence[GenerateRequest], prompts: Mapping[int, Prompt]) -> dict[int, Completion]:
-        answers: dict[int, Completion] = {}
-        todo = list(prompts)
-        while todo:
-            self._store.reserve(max(self._limit(requests[place], prompts[place]) for place in todo))
-            size = min(self._max_batch, self._store.rows)
-            batch, todo = todo[:size], todo[size:]
-            slots = self._store.take([requests[place].key for place in batch])
-            rows = {
-                place: self._row(requests[place], prompts[place], slot)
-                for place, slot in zip(batch, slots, strict=True)
-            }
-            self.forwarded += decode(self.model, self._store, list(rows.values()))
-            answers |= {place: self._answer(requests[place], prompts[place], row) for place, row in rows.items()}
-        return answers
-
-    def _limit(self, request: GenerateRequest, prompt: Prompt) -> int:
-        """Length of the conversation when this turn has sampled all it may."""
-        return min(len(_all_ids(request, prompt)) + request.max_tokens, self._positions)
-
-    def _row(self, request: GenerateRequest, prompt: Prompt, slot: Slot) -> Row:
-        ids = _all_ids(request, prompt)
-        return Row(
-            ids=ids,
-            slot=slot,
-            stops=self.codec.stops,
-            temperature=request.temperature,
-            uniforms=uniforms(request.seed, self._limit(request, prompt) - len(ids)),
-        )
-
-    def _answer(self, request: GenerateRequest, prompt: Prompt, row: Row) -> Completion:
+    def _answer(self, turn: _Turn) -> Completion:
+        request, prompt, row = turn.request, turn.prompt, turn.row
+        assert prompt is not None
+        assert row is not None
         text, thought = self.codec.read(row.sampled)
         reply = toolcalls.parse(text, request.tools)
         record = TurnRecord(
@@ -212,11 +292,6 @@ class TransformersEngine:
             own[name].copy_(tensor)
         self._version = version
         self._store.clear()
-
-
-def _all_ids(request: GenerateRequest, prompt: Prompt) -> list[int]:
-    held = () if prompt.start or request.trail is None else request.trail.ids
-    return [*held, *prompt.fed]
 
 
 def _load(folder: Path, dtype: models.Dtype, device: str) -> PreTrainedModel:

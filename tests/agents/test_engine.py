@@ -141,7 +141,7 @@ async def test_a_reply_ends_where_the_positions_do(engine: TransformersEngine) -
 async def test_whatever_breaks_reaches_those_who_wait(
     engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for owner, name in ((engine, "_decode"), (engine.codec, "prompt")):
+    for owner, name in ((engine._batch, "step"), (engine.codec, "prompt")):
         monkeypatch.setattr(owner, name, lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(engine.generate([ask()]), 5)
@@ -163,18 +163,54 @@ async def test_a_cancelled_call_does_not_hold_up_the_next(engine: TransformersEn
         await task
 
 
-async def test_the_loop_stays_alive_and_calls_merge(
+async def test_calls_of_one_moment_begin_together(
     engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = []
-    complete = engine._complete
-    monkeypatch.setattr(engine, "_complete", lambda batch: (sizes.append(len(batch)), complete(batch))[1])
-    first = asyncio.gather(*(engine.generate([ask(f"a{i}", seed=i, max_tokens=25)]) for i in range(8)))
-    while not sizes:
-        await asyncio.sleep(0)
-    second = asyncio.gather(*(engine.generate([ask(f"b{i}", seed=i)]) for i in range(5)))
-    await asyncio.gather(first, second)
-    assert sizes == [8, 5]
+    step = engine._batch.step
+    monkeypatch.setattr(engine._batch, "step", lambda: (sizes.append(len(engine._batch.rows)), step())[1])
+    await asyncio.gather(*(engine.generate([ask(f"a{i}", seed=i, max_tokens=25)]) for i in range(8)))
+    assert sizes[0] == 8
+
+
+async def test_a_conversation_joins_and_leaves_while_others_go_on(engine: TransformersEngine) -> None:
+    """Several short turns come and go within one long one, and all say what they would have said alone."""
+    long = ask("long", seed=6, max_tokens=200, temperature=1.5)
+    alone = await engine.generate([long])
+    assert len(recorded(alone[0]).sampled) == 200
+    short = [ask(f"s{i}", text="w7 " * (i + 1), seed=i, max_tokens=4) for i in range(6)]
+    expected = [(await engine.generate([one]))[0] for one in short]
+    task = asyncio.create_task(engine.generate([ask("again", seed=6, max_tokens=200, temperature=1.5)]))
+    await asyncio.sleep(4 * LINGER)  # it is running, alone
+    for one, answer in zip(short, expected, strict=True):
+        assert await engine.generate([one]) == [answer]
+        assert not task.done()
+    assert await task == alone
+
+
+async def test_a_turn_that_nobody_waits_for_makes_room(folder: Path) -> None:
+    engine = TransformersEngine(str(folder), max_batch=1)
+    task = asyncio.create_task(engine.generate([ask("long", seed=6, max_tokens=200, temperature=1.5)]))
+    await asyncio.sleep(4 * LINGER)
+    task.cancel()
+    before = engine.forwarded
+    await engine.generate([ask("next", max_tokens=2)])
+    assert engine.forwarded - before < 40  # not the rest of the two hundred
+    assert engine._batch.rows == []
+
+
+async def test_a_group_reads_its_prompt_once_also_beside_other_groups(engine: TransformersEngine) -> None:
+    words = [" ".join(WORDS[place : place + 30]) for place in range(3)]
+    requests = [
+        ask(f"{group}/{member}", text, seed=member, max_tokens=1)
+        for member in range(4)
+        for group, text in enumerate(words)
+    ]
+    completions = await engine.generate(requests)
+    prompts = {recorded(one).fed for one in completions}
+    assert len(prompts) == 3
+    # Each prompt whole, and for every further member its last id alone, for the logits.
+    assert engine.forwarded == sum(map(len, prompts)) + len(requests) - len(prompts)
 
 
 def test_an_engine_serves_one_event_loop_after_another(engine: TransformersEngine) -> None:

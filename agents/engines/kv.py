@@ -74,8 +74,8 @@ class KeyStore:
         return True
 
     def take(self, key: str) -> Slot:
-        """Hold a slot for this conversation, the one it had if it is still there; equal keys at once get one each."""
-        number = next(n for n in itertools.count() if not (key, n) in self._slots or not self._slots[key, n].held)
+        """Hold a slot for this conversation, the one it had if that is still there; equal keys get one each."""
+        number = next(n for n in itertools.count() if (key, n) not in self._slots or not self._slots[key, n].held)
         slot = self._slots.pop((key, number), None)
         if slot is None:
             if not self._free:

@@ -65,7 +65,9 @@ class _Spread:
     `tokens` are the places of their tokens in the packed batch, row after row.
     """
 
-    def __init__(self, slots: Tensor, starts: Tensor, counts: Tensor, tokens: Tensor, device: torch.device) -> None:
+    def __init__(
+        self, slots: Tensor, starts: Tensor, counts: Tensor, tokens: Tensor, device: torch.device
+    ) -> None:
         row = torch.repeat_interleave(torch.arange(len(counts)), counts)
         place = torch.arange(len(tokens)) - (counts.cumsum(0) - counts)[row]
         self._select, local = _window(slots, device)

@@ -31,6 +31,8 @@ REMOTE = "remote:"
 """`remote:NAME` is any process that reads lane `remote.NAME` on the bus."""
 SERVED = "openai:"
 """`openai:MODEL` is a model behind any server that speaks chat completions."""
+ENGINE = "transformers"
+"""What samples for a model; `vllm:MODEL` and the like name another."""
 
 
 @dataclass(slots=True)
@@ -61,8 +63,9 @@ async def cast(
     seats: Mapping[str, str],
     emit: Callable[[Event], None],
     options: Mapping[str, Mapping[str, JsonValue]] | None = None,
+    engine: str = ENGINE,
 ) -> Cast:
-    """The cast for these seats, with options of their agents by seat.
+    """The cast for these seats, with options of their agents by seat; `engine` samples for models.
 
     Raises UsageError or UnknownName for who cannot be found.
     """
@@ -75,26 +78,40 @@ async def cast(
             chosen.seats[seat] = AgentSpec.of_remote(who.removeprefix(REMOTE))
         elif who.startswith(SERVED):
             chosen.seats[seat], chosen.policies[seat] = _served(seat, who.removeprefix(SERVED), more)
+        elif who.partition(":")[0] in table("engines"):
+            named, _, model_name = who.partition(":")
+            chosen.seats[seat], chosen.policies[seat] = await _sampled(seat, named, model_name, more, emit)
         elif who in table("agents") or ":" in who:
             chosen.seats[seat] = AgentSpec(agent=who, options=more)
             build_agent(chosen.seats[seat])
         else:
-            recipe = recipe_file.load(DEFAULT_RECIPE)
-            folder = await model(who, recipe, emit, seat)
-            home = recipe_of(folder)
-            tools: dict[str, JsonValue] = {"tools": home.policy.tools} if home is not None else {}
-            chosen.seats[seat] = AgentSpec.of_policy(seat, **{**tools, **more})
-            engine: dict[str, JsonValue] = {"model": str(folder), "policy": seat}
-            chosen.policies[seat] = EngineSpec(engine=recipe.policy.engine, options=engine)
+            chosen.seats[seat], chosen.policies[seat] = await _sampled(seat, engine, who, more, emit)
     return chosen
 
 
+async def _sampled(
+    seat: str, engine: str, who: str, options: Mapping[str, JsonValue], emit: Callable[[Event], None]
+) -> tuple[AgentSpec, EngineSpec]:
+    """A model that is sampled here, by an engine of this name."""
+    resolve("engines", engine)  # what is not installed is told before a model loads
+    own, rest = _divided(options)
+    folder = await model(who, recipe_file.load(DEFAULT_RECIPE), emit, seat)
+    home = recipe_of(folder)
+    tools: dict[str, JsonValue] = {"tools": home.policy.tools} if home is not None else {}
+    spec = EngineSpec(engine=engine, options={**rest, "model": str(folder), "policy": seat})
+    return AgentSpec.of_policy(seat, **{**tools, **own}), spec
+
+
+def _divided(options: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], dict[str, JsonValue]]:
+    """Options of a seat with an engine: the agent takes those that it knows, the engine all others."""
+    known = signature(resolve("agents", "policy")).parameters
+    own = {name: value for name, value in options.items() if name in known}
+    return own, {name: value for name, value in options.items() if name not in own}
+
+
 def _served(seat: str, model: str, options: Mapping[str, JsonValue]) -> tuple[AgentSpec, EngineSpec]:
-    """A policy on a server: its agent takes the options that it knows, the engine all others."""
-    own = {
-        name: value for name, value in options.items() if name in signature(resolve("agents", "policy")).parameters
-    }
-    rest = {name: value for name, value in options.items() if name not in own}
+    """A policy on a server."""
+    own, rest = _divided(options)
     engine = EngineSpec(engine="openai", options={**rest, "model": model, "policy": seat})
     build_engine(engine)  # a key that is not set is told now, not by every conversation
     return AgentSpec.of_policy(seat, **own), engine

@@ -9,23 +9,22 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import PreTrainedModel
 
-from simarena.agents import models, toolcalls
-from simarena.agents.chat import ChatCodec, Prompt
+from simarena.agents import models
 from simarena.agents.engines import attention
 from simarena.agents.engines.decode import Batch, Row
 from simarena.agents.engines.kv import KeyStore
 from simarena.agents.engines.sampling import uniforms
-from simarena.arena.errors import AgentFault, UsageError
+from simarena.agents.engines.turns import TurnWriter, Written
+from simarena.agents.engines.weights import fitted
+from simarena.arena.errors import UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
-from simarena.arena.tokens import TurnRecord
 
 LINGER = 0.003
 """Seconds without a new call after which an idle engine begins; little against the passes it saves."""
@@ -42,14 +41,17 @@ class _Update:
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """A request on its way: waiting, then prepared, then a row of the batch."""
+    """A request on its way: arrived, then written out, then a row of the batch."""
 
     request: GenerateRequest
     answer: "asyncio.Future[Completion]"
-    prompt: Prompt | None = None
-    ids: list[int] = field(default_factory=list)
-    """The whole prompt, what its trail holds among it."""
+    written: Written | None = None
     row: Row | None = None
+
+    @property
+    def length(self) -> int:
+        """Of the conversation, when this turn has sampled all it may."""
+        return 0 if self.written is None else len(self.written.ids) + self.written.most
 
 
 _Answer = tuple["_Turn | _Update", Completion | Exception | None]
@@ -85,13 +87,10 @@ class TransformersEngine:
         _check_dtype(dtype, device)
         self.policy = policy
         self.model = _load(folder, dtype, device)
-        eos = self.model.generation_config.eos_token_id
-        self.codec = ChatCodec(
-            models.load_tokenizer(folder), eos if isinstance(eos, list) else [eos] if eos else []
-        )
         self._version = 0
         self._max_batch = max_batch
-        self._positions: int = self.model.config.get_text_config().max_position_embeddings
+        self._writer = TurnWriter(folder, policy, self.model.config.get_text_config().max_position_embeddings)
+        self.codec = self._writer.codec
         self._store = _store(self.model, cache_mib)
         self._batch = Batch(self.model, self._store)
         self._arrived: deque[_Turn | _Update] = deque()
@@ -176,7 +175,7 @@ class TransformersEngine:
             one = self._arrived.popleft()
             try:
                 if isinstance(one, _Turn):
-                    one.prompt = self._prompt(one)
+                    one.written = self._writer.write(one.request)
                 self._waiting.append(one)
             except Exception as error:  # whatever failed, those who wait must hear of it
                 answers.append((one, error))
@@ -201,13 +200,14 @@ class TransformersEngine:
         """Make a turn a row of the batch; False if there is no room yet."""
         if len(self._running) >= self._max_batch or not self._has_room(turn) or self._store.full:
             return False
-        request = turn.request
+        request, written = turn.request, turn.written
+        assert written is not None
         turn.row = Row(
-            ids=turn.ids,
+            ids=list(written.ids),
             slot=self._store.take(request.key),
             stops=self.codec.stops,
             temperature=request.temperature,
-            uniforms=uniforms(request.seed, self._limit(turn) - len(turn.ids)),
+            uniforms=uniforms(request.seed, written.most),
         )
         self._batch.add(turn.row)
         self._running.append(turn)
@@ -215,13 +215,9 @@ class TransformersEngine:
 
     def _has_room(self, turn: _Turn) -> bool:
         """Whether its tokens fit into a slot, longer ones if need be: then long enough for all who wait."""
-        if self._limit(turn) <= self._store.capacity:
+        if turn.length <= self._store.capacity:
             return True
-        return self._store.reserve(max(self._limit(one) for one in self._waiting if isinstance(one, _Turn)))
-
-    def _limit(self, turn: _Turn) -> int:
-        """Length of the conversation when this turn has sampled all it may."""
-        return min(len(turn.ids) + turn.request.max_tokens, self._positions)
+        return self._store.reserve(max(one.length for one in self._waiting if isinstance(one, _Turn)))
 
     def _update(self, update: _Update) -> Exception | None:
         try:
@@ -241,53 +237,14 @@ class TransformersEngine:
         self._running = [turn for turn in self._running if id(turn.row) not in ended]
         return [(turn, self._answer(turn)) for turn in done]
 
-    def _prompt(self, turn: _Turn) -> Prompt:
-        request = turn.request
-        if request.max_tokens < 1:
-            raise UsageError(f"max_tokens is {request.max_tokens}: ask for at least 1")
-        prompt = self.codec.prompt(request.chat, request.trail)
-        held = () if prompt.start or request.trail is None else request.trail.ids
-        turn.ids = [*held, *prompt.fed]
-        if len(turn.ids) >= self._positions:
-            raise AgentFault(
-                f"the prompt of {request.key!r} fills the {self._positions} positions of policy {self.policy!r}: "
-                f"allow fewer turns"
-            )
-        return prompt
-
     def _answer(self, turn: _Turn) -> Completion:
-        request, prompt, row = turn.request, turn.prompt, turn.row
-        assert prompt is not None
-        assert row is not None
-        text, thought = self.codec.read(row.sampled)
-        reply = toolcalls.parse(text, request.tools)
-        record = TurnRecord(
-            policy=self.policy,
-            version=self._version,
-            start=prompt.start,
-            fed=prompt.fed,
-            sampled=tuple(row.sampled),
-            logprobs=tuple(row.logprobs),
-            finish="stop" if row.sampled[-1] in self.codec.stops else "length",
-            temperature=request.temperature,
-        )
-        return Completion(text=reply.text, calls=reply.calls, thought=thought, record=record)
+        assert turn.written is not None
+        assert turn.row is not None
+        return self._writer.read(turn.written, turn.row.sampled, turn.row.logprobs, self._version)
 
     def _replace(self, version: int, weights: Mapping[str, Any]) -> None:
+        new = fitted(self.model, self.policy, version, weights)
         own = self.model.state_dict()
-        unknown = sorted(weights.keys() - own.keys())
-        given = {own[name].data_ptr() for name in weights.keys() & own.keys()}
-        missing = sorted(name for name, tensor in own.items() if tensor.data_ptr() not in given)
-        if unknown or missing:
-            raise UsageError(
-                f"version {version} of {self.policy!r} does not fit: unknown {unknown}, missing {missing}"
-            )
-        new = {
-            name: array if isinstance(array, Tensor) else torch.tensor(array) for name, array in weights.items()
-        }
-        for name, tensor in new.items():
-            if tensor.shape != own[name].shape:
-                raise UsageError(f"weight {name!r} has shape {tuple(tensor.shape)}, not {tuple(own[name].shape)}")
         for name, tensor in new.items():
             own[name].copy_(tensor)
         self._version = version

@@ -29,6 +29,7 @@ def evaluate(
     deals: Annotated[int, typer.Option(min=1, help="Conversations to play.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,
     backend: Annotated[str | None, typer.Option(help="inproc or ray; left out: the recipe's.")] = None,
+    engine: Annotated[str | None, typer.Option(help="transformers or vllm; left out: the recipe's.")] = None,
     seat: Annotated[
         list[str] | None,
         typer.Option(metavar="SEAT=WHO", help="Somebody else on a seat: an agent, a run, a model."),
@@ -42,20 +43,20 @@ def evaluate(
     Example: simarena eval latest --deals 100
     """
     guests = pairs(seat or (), "--seat")
-    run(_evaluate(checkpoint, recipe, backend, guests, {"split": split, "deals": deals, "seed": seed}, json))
+    how = {"split": split, "deals": deals, "seed": seed}
+    run(_evaluate(checkpoint, recipe, {"backend": backend, "engine": engine}, guests, how, json))
 
 
 async def _evaluate(
     checkpoint: str,
     recipe: str | None,
-    backend: str | None,
+    where: dict[str, str | None],
     guests: dict[str, str],
     how: dict[str, Any],
     json: bool,
 ) -> None:
     folder, chosen, trained = await _learned(checkpoint, recipe)
-    if backend is not None:
-        chosen = recipe_file.parse({**chosen.model_dump(exclude_unset=True), "backend": backend})
+    chosen = _placed(chosen, **where)
     others = await cast(guests, tell)
     seated = {one.name for seat, one in _chairs(chosen).items() if one.kind == "frozen" and seat not in guests}
     score, _ = await evaluate_checkpoint(
@@ -71,6 +72,16 @@ async def _evaluate(
         emit({"checkpoint": str(folder), "split": split, **score.model_dump(mode="json")})
     else:
         show(Text(one_line(str(folder)), "bold"), comparison({folder.name: score}, split))
+
+
+def _placed(recipe: Recipe, backend: str | None, engine: str | None) -> Recipe:
+    """The recipe in this backend and with this engine, where one is given."""
+    written = recipe.model_dump(exclude_unset=True)
+    if backend is not None:
+        written["backend"] = backend
+    if engine is not None:
+        written["policy"] = {**written.get("policy", {}), "engine": engine}
+    return recipe_file.parse(written)
 
 
 def _chairs(recipe: Recipe) -> dict[str, Chair]:

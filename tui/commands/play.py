@@ -17,7 +17,7 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import one_line
 from simarena.training.evaluation import require_some
 from simarena.tui import human
-from simarena.tui.casting import Cast, cast, default_seats, pairs
+from simarena.tui.casting import ENGINE, Cast, cast, default_seats, pairs
 from simarena.tui.console import emit, narrate, run, show
 from simarena.tui.forking import PATIENCE, Fork, converse, fork_of
 from simarena.tui.progress import tell
@@ -28,7 +28,7 @@ def play(
     scenario: Annotated[str, typer.Argument(help="A scenario by name, or module:Factory.")] = "",
     seat: Annotated[
         list[str] | None,
-        typer.Option(help="seat=who: human, tiny, smollm2, a run, a model folder, or an agent."),
+        typer.Option(help="seat=who: human, tiny, smollm2, a run, a model folder, ENGINE:MODEL, or an agent."),
     ] = None,
     deals: Annotated[int, typer.Option("-n", "--deals", min=1, help="How many different deals.")] = 1,
     group: Annotated[int, typer.Option(min=1, help="Conversations of each deal.")] = 1,
@@ -38,6 +38,7 @@ def play(
         str, typer.Option(metavar="RUN:EPISODE@TURN", help="Go on from a recorded conversation after this turn.")
     ] = "",
     backend: Annotated[str, typer.Option(help="inproc or ray.")] = "inproc",
+    engine: Annotated[str, typer.Option(help="What samples for models: transformers or vllm.")] = ENGINE,
     seed: Annotated[int, typer.Option(help="Seed of the agents' chance.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON line per conversation on stdout.")] = False,
 ) -> None:
@@ -53,12 +54,13 @@ def play(
         raise UsageError("say what to play: a scenario, or --fork RUN:EPISODE@TURN")
     if fork:
         given = {"-n": deals != 1, "--group": group != 1, "--split": split, "-s": option, "--seed": seed}
+        given["--engine"] = engine != ENGINE
         if unused := [name for name, value in given.items() if value]:
             raise UsageError(f"{unused[0]} is not used by --fork: its deal and options are those of its parent")
         run(_fork(fork_of(fork), pairs(seat or [], "--seat"), json))
         return
     how = {"options": _options(option or [], split), "deals": range(deals), "group": group}
-    run(_play(scenario, pairs(seat or [], "--seat"), how, {"backend": backend, "seed": seed}, json))
+    run(_play(scenario, pairs(seat or [], "--seat"), how, {"backend": backend, "seed": seed}, engine, json))
 
 
 def _options(written: list[str], split: str | None) -> dict[str, JsonValue]:
@@ -76,13 +78,13 @@ def _value(text: str) -> JsonValue:
 
 
 async def _play(
-    scenario: str, who: dict[str, str], how: dict[str, Any], where: dict[str, Any], json: bool
+    scenario: str, who: dict[str, str], how: dict[str, Any], where: dict[str, Any], engine: str, json: bool
 ) -> None:
     """Cast the seats, open an arena `where` it is to be, and print every conversation as it ends."""
     rules = build_scenario(scenario, how["options"])
     free = [name for name in rules.seats if name not in who and name not in rules.cast()]
     default = default_seats(rules.name, free)
-    chosen = await cast({**default, **who}, tell)
+    chosen = await cast({**default, **who}, tell, engine=engine)
     cast_seats(rules, chosen.seats)
     if chosen.human:
         where["limits"] = Limits(turn_seconds=PATIENCE, episode_seconds=PATIENCE)

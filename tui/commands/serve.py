@@ -24,6 +24,7 @@ def serve(
     checkpoint: Annotated[str, typer.Argument(help="A run such as `latest`, a model folder, tiny or smollm2.")],
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens, on 127.0.0.1.")] = 8001,
     name: Annotated[str, typer.Option(help="What requests call the model.")] = "simarena",
+    engine: Annotated[str | None, typer.Option(help="transformers or vllm; left out: the recipe's.")] = None,
 ) -> None:
     """Serve a policy as an OpenAI-compatible endpoint on this machine, until Ctrl-C.
 
@@ -31,10 +32,10 @@ def serve(
 
     Example: simarena serve latest
     """
-    run(_serve(checkpoint, port, name))
+    run(_serve(checkpoint, port, name, engine))
 
 
-async def _serve(checkpoint: str, port: int, name: str) -> None:
+async def _serve(checkpoint: str, port: int, name: str, chosen: str | None) -> None:
     from simarena.tui.endpoint import (  # first: what is not installed is told before a model loads
         Endpoint,
         listening,
@@ -44,7 +45,7 @@ async def _serve(checkpoint: str, port: int, name: str) -> None:
     folder = await model(checkpoint, recipe_file.load(DEFAULT_RECIPE), tell)
     recipe = recipe_of(folder) or recipe_file.load(DEFAULT_RECIPE)
     options: dict[str, JsonValue] = {**recipe.policy.options, "model": str(folder), "policy": name}
-    engine = build_engine(EngineSpec(engine=recipe.policy.engine, options=options))
+    engine = build_engine(EngineSpec(engine=chosen or recipe.policy.engine, options=options))
     token = given or secrets.token_urlsafe(24)
     async with listening(Endpoint(engine, name, token, recipe.policy.tools), port) as url:
         narrate(*_told(folder, url, name, "" if given else token))

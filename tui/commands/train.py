@@ -48,6 +48,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Same as -s seed=N.")] = None,
     backend: Annotated[str | None, typer.Option(help="inproc or ray; same as -s backend=NAME.")] = None,
     model: Annotated[str | None, typer.Option(help="Same as -s policy.model=NAME.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="transformers or vllm; same as -s policy.engine=NAME.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the resolved plan and exit.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout at the end.")] = False,
 ) -> None:
@@ -57,7 +60,10 @@ def train(
 
     Example: simarena train service-desk-tiny -s steps=40 --seed 1
     """
-    settings = [*(setting or []), *_named(seed=seed, backend=backend, **{"policy.model": model})]
+    settings = [
+        *(setting or []),
+        *_named(seed=seed, backend=backend, **{"policy.model": model, "policy.engine": engine}),
+    ]
     if resume:
         if recipe is not None or settings:
             raise UsageError("--resume goes on with the recipe of the run: leave out the recipe and its settings")

@@ -26,12 +26,19 @@ class PolicyAgent:
         temperature: of sampling; 0 is greedy.
         tools: how the system turn lists the tools.
         past: share of turns that an earlier version is asked for.
+        adapter: folder of a LoRA adapter that this seat alone speaks through, where the engine has adapters.
     """
 
     def __init__(
-        self, engine: Engine, temperature: float = 1.0, tools: ToolText = "none", past: float = 0.0
+        self,
+        engine: Engine,
+        temperature: float = 1.0,
+        tools: ToolText = "none",
+        past: float = 0.0,
+        adapter: str = "",
     ) -> None:
-        self._engine, self._temperature, self._tools, self._past = engine, temperature, tools, past
+        self._engine, self._temperature, self._tools = engine, temperature, tools
+        self._past, self._adapter = past, adapter
 
     async def act(self, observation: Observation) -> Action:
         (completion,) = await self._engine.generate([self._request(observation)])
@@ -49,6 +56,7 @@ class PolicyAgent:
             max_tokens=observation.max_tokens,
             temperature=self._temperature,
             past=self._past > 0 and uniform(observation.seed, observation.turn, "past") < self._past,
+            adapter=self._adapter,
         )
 
 

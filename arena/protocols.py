@@ -128,6 +128,8 @@ class GenerateRequest:
     """0 is greedy."""
     past: bool = False
     """Sample from an earlier version, of an engine that keeps one; others answer as they are."""
+    adapter: str = ""
+    """Folder of a LoRA adapter to speak through, in peft's format; an engine that has none refuses."""
 
 
 @dataclass(frozen=True, slots=True)

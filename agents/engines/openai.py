@@ -120,6 +120,8 @@ class OpenAIEngine:
         )
 
     async def _complete(self, request: GenerateRequest) -> Completion:
+        if request.adapter:
+            raise UsageError(f"adapter {request.adapter!r}: a served model has no adapters; leave it out")
         async with self._free:
             if self._budget is not None and self.spent.dollars >= self._budget:
                 raise AgentFault(

@@ -32,19 +32,24 @@ class Written:
 
 
 class TurnWriter:
-    """Writes prompts and reads replies for one policy with this many `positions`.
+    """Writes prompts and reads replies for one policy with this many `positions`, which may have `adapters`.
 
     Raises UsageError for a tokenizer that cannot serve a chat.
     """
 
-    def __init__(self, folder: Path, policy: str, positions: int) -> None:
-        self._policy, self._positions = policy, positions
+    def __init__(self, folder: Path, policy: str, positions: int, adapters: bool = False) -> None:
+        self._policy, self._positions, self._adapters = policy, positions, adapters
         self.codec = ChatCodec(models.load_tokenizer(folder), _ends(folder))
 
     def write(self, request: GenerateRequest) -> Written:
         """Raises AgentFault for a prompt that is longer than the model can read, UsageError for no room at all."""
         if request.max_tokens < 1:
             raise UsageError(f"max_tokens is {request.max_tokens}: ask for at least 1")
+        if request.adapter and not self._adapters:
+            raise UsageError(
+                f"adapter {request.adapter!r}: the engine of policy {self._policy!r} has no adapters; use the "
+                "engine vllm with adapters = 1 or more"
+            )
         prompt = self.codec.prompt(request.chat, request.trail)
         held = () if prompt.start or request.trail is None else request.trail.ids
         ids = [*held, *prompt.fed]

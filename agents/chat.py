@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from jinja2 import TemplateError
 from tokenizers import Tokenizer
@@ -23,7 +24,7 @@ from simarena.arena.tokens import Trail
 Ids = tuple[int, ...]
 _THINK, _THOUGHT = "<think>", "</think>"
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
-"""Unicode's private-use code points: two that occur in no body serve as marks while rendering."""
+"""Unicode's private-use code points: some that occur in no body serve as marks while rendering."""
 _PROBE = (ChatTurn("user", "one two"), ChatTurn("assistant", "three"), ChatTurn("user", "four, five"))
 
 
@@ -39,17 +40,21 @@ class Prompt:
 class ChatCodec:
     """Encodes chats and decodes replies for one tokenizer.
 
-    `eos` holds the ids at which the model's generation config says to stop. Raises UsageError if there is no
+    `eos` holds the ids at which the model's generation config says to stop; `picture` is the id that stands for a
+    piece of a picture, and how many pieces one has, for a model that sees. Raises UsageError if there is no
     chat template, or it marks no end of turn, or its control tokens cannot be told apart from text.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, eos: Iterable[int] = ()) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerFast, eos: Iterable[int] = (), picture: tuple[int, int] | None = None
+    ) -> None:
         if not tokenizer.chat_template:
             raise UsageError(
                 f"the tokenizer of {tokenizer.name_or_path!r} has no chat template: use an instruct model, or put "
                 f"a `chat_template.jinja` into the model folder"
             )
         self._tokenizer = tokenizer
+        self._picture: Ids = () if picture is None else picture[:1] * picture[1]
         self._control = {
             token.content: place
             for place, token in tokenizer.added_tokens_decoder.items()
@@ -68,13 +73,25 @@ class ChatCodec:
         self._check_exact()
 
     def prompt(self, chat: Sequence[ChatTurn], trail: Trail | None = None) -> Prompt:
-        """What to read before the next assistant turn. Raises UsageError if the template refuses this chat."""
-        veil, slot = _unused(turn.content for turn in chat)
+        """What to read before the next assistant turn.
+
+        Raises UsageError if the template refuses this chat, or it has pictures and the model has no eyes.
+        """
+        if not self._picture and any(turn.images for turn in chat):
+            raise UsageError(
+                f"this chat has pictures, and {self._tokenizer.name_or_path!r} is a model of text alone: use a "
+                "vision-language model, or leave them out"
+            )
+        marks = _unused(turn.content for turn in chat)
+        veil, _, picture = marks
         # One mark inside each control marker that a body spells hides it from the template and from the split.
-        veiled = [replace(turn, content=self._openings.sub(rf"\1{veil}", turn.content)) for turn in chat]
+        veiled = [
+            replace(turn, content=picture * len(turn.images) + self._openings.sub(rf"\1{veil}", turn.content))
+            for turn in chat
+        ]
         text = self._render(veiled)
-        fed = None if trail is None else self._extension(veiled, text, trail.ids, (veil, slot))
-        return Prompt(self._encode(text, veil), start=True) if fed is None else Prompt(fed, start=False)
+        fed = None if trail is None else self._extension(veiled, text, trail.ids, marks)
+        return Prompt(self._encode(text, marks), start=True) if fed is None else Prompt(fed, start=False)
 
     def reply(self, text: str) -> Ids:
         """The ids of an assistant turn that says this text, its end among them, as cloning trains on it."""
@@ -90,13 +107,13 @@ class ChatCodec:
             return text.strip(), ""
         return said.strip(), thought.replace(_THINK, "", 1).strip()
 
-    def _extension(self, chat: Sequence[ChatTurn], text: str, ids: Ids, marks: tuple[str, str]) -> Ids | None:
+    def _extension(self, chat: Sequence[ChatTurn], text: str, ids: Ids, marks: "_Marks") -> Ids | None:
         """What to append to the trail so that it stands for `text`; None if the template rewrote what it holds.
 
         Own replies are cut out of the render. What is left must weave back into `text` around them, and must
         be found in the trail around the sampled ids.
         """
-        veil, slot = marks
+        slot = marks.slot
         own = [turn.content for turn in chat if turn.role == "assistant"]
         blank = [replace(turn, content=slot) if turn.role == "assistant" else turn for turn in chat]
         head, *tails = self._render(blank).split(slot)
@@ -105,14 +122,14 @@ class ChatCodec:
             return None
         cursor = 0
         for part in (head, *(self._after_end(tail) for tail in tails[:-1])):
-            between = self._encode(part, veil)
+            between = self._encode(part, marks)
             if ids[cursor : cursor + len(between)] != between:
                 return None
             cursor = self._reply_end(ids, cursor + len(between))
         if cursor != len(ids):
             return None
         closed = ids[-1] in self.stops
-        return self._encode(self._after_end(tails[-1]) if closed else tails[-1], veil)
+        return self._encode(self._after_end(tails[-1]) if closed else tails[-1], marks)
 
     def _reply_end(self, ids: Ids, start: int) -> int:
         """Where the reply that starts here ends: after its stop id, or with the trail if it was cut off."""
@@ -130,11 +147,15 @@ class ChatCodec:
             raise UsageError(f"the chat template refuses turns of roles {roles}: {error}") from None
         return str(text)
 
-    def _encode(self, text: str, veil: str) -> Ids:
+    def _encode(self, text: str, marks: "_Marks") -> Ids:
         """The ids of a rendered text: its markers as control ids, everything between them as plain text."""
         ids: list[int] = []
         for place, piece in enumerate(self._markers.split(text)):
-            ids += (self._control[piece],) if place % 2 else self._plain(piece.replace(veil, ""))
+            if place % 2:
+                ids.append(self._control[piece])
+                continue
+            for number, plain in enumerate(piece.replace(marks.veil, "").split(marks.picture)):
+                ids += (*self._picture, *self._plain(plain)) if number else self._plain(plain)
         return tuple(ids)
 
     def _text_encoder(self) -> Callable[[str], Ids]:
@@ -156,7 +177,7 @@ class ChatCodec:
 
     def _end_of_turn(self) -> str:
         """The first control marker that the template writes after an assistant turn."""
-        _, slot = _unused(())
+        slot = _unused(()).slot
         said = self._render((_PROBE[0], ChatTurn("assistant", slot)), reply_next=False)
         match = self._markers.search(said.partition(slot)[2])
         if match is None:
@@ -181,10 +202,20 @@ def _is_control(text: str) -> bool:
     return len(text.strip()) > 1
 
 
-def _unused(bodies: Iterable[str]) -> tuple[str, str]:
-    """Two characters that occur in none of these texts. Raises UsageError if those set aside for it all do."""
+class _Marks(NamedTuple):
+    """Characters that occur in no body of a chat, to write into it while it is rendered."""
+
+    veil: str
+    """Keeps a control marker that a body spells from being one."""
+    slot: str
+    """Stands for a reply."""
+    picture: str
+
+
+def _unused(bodies: Iterable[str]) -> _Marks:
+    """Marks that occur in none of these texts. Raises UsageError if those set aside for it all do."""
     taken = set().union(*map(set, bodies))
-    free = [chr(point) for point in itertools.islice((p for p in _PRIVATE if chr(p) not in taken), 2)]
-    if len(free) < 2:
+    free = [chr(point) for point in itertools.islice((p for p in _PRIVATE if chr(p) not in taken), 3)]
+    if len(free) < 3:
         raise UsageError("this chat uses up all of Unicode's private-use characters: it cannot be rendered safely")
-    return free[0], free[1]
+    return _Marks(*free)

@@ -11,7 +11,14 @@ import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 from transformers.utils import logging
 
 from simarena.agents import exactness, smollm2  # noqa: F401  (exactness speaks to the matrix library, once)
@@ -57,10 +64,17 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def load_model(folder: Path, dtype: Dtype = "float32", attention: str = "sdpa") -> PreTrainedModel:
-    """The causal language model of a folder, in eval mode. Raises UsageError if it cannot be read."""
+    """The causal language model of a folder, in eval mode; `attention` is that of its text.
+
+    A model that also sees comes whole. Raises UsageError if it cannot be read.
+    """
     try:
-        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=getattr(torch, dtype), attn_implementation=attention, local_files_only=True
+        sees = hasattr(AutoConfig.from_pretrained(folder, local_files_only=True), "vision_config")
+        model: PreTrainedModel = (AutoModelForImageTextToText if sees else AutoModelForCausalLM).from_pretrained(
+            folder,
+            dtype=getattr(torch, dtype),
+            attn_implementation={"": "sdpa", "text_config": attention} if sees else attention,
+            local_files_only=True,
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise UsageError(f"cannot read the model in {str(folder)!r}: {_first_line(error)}") from None

@@ -10,7 +10,18 @@ from itertools import groupby
 from typing import Literal
 
 from simarena.agents import toolcalls
-from simarena.arena.messages import WORLD, Action, Message, Observation, Text, Tool, ToolCall, ToolResult, View
+from simarena.arena.messages import (
+    WORLD,
+    Action,
+    Image,
+    Message,
+    Observation,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    View,
+)
 from simarena.arena.protocols import ChatTurn, Engine, GenerateRequest
 from simarena.arena.seeds import derive, uniform
 
@@ -100,9 +111,10 @@ def _own(run: Iterable[Message], tools: Sequence[Tool]) -> ChatTurn:
 def _other(message: Message) -> ChatTurn:
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     content = "\n".join(text for text in (message.text, *map(_result, results)) if text)
+    images = tuple(part for part in message.parts if isinstance(part, Image))
     if message.seat != WORLD and not results:
-        return ChatTurn("user", content)
-    return ChatTurn("tool", content, name=results[0].name if results else "")
+        return ChatTurn("user", content, images=images)
+    return ChatTurn("tool", content, name=results[0].name if results else "", images=images)
 
 
 def _result(result: ToolResult) -> str:

@@ -29,7 +29,7 @@ class Text(Frozen):
 
 
 class Image(Frozen):
-    """A picture by content hash; the bytes live in the run folder, never in a message."""
+    """A picture by content hash; the bytes are kept by `pictures`, never in a message."""
 
     type: Literal["image"] = "image"
     sha256: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from simarena.arena.episodes import Ending, Episode
-from simarena.arena.messages import Action, Draft, Observation, Tool, ToolCall, View
+from simarena.arena.messages import Action, Draft, Image, Observation, Tool, ToolCall, View
 from simarena.arena.specs import AgentSpec
 from simarena.arena.tokens import Trail, TurnRecord
 from simarena.arena.topology import Topology
@@ -109,6 +109,8 @@ class ChatTurn:
     """Tool calls of an assistant turn."""
     name: str = ""
     """The tool's name, for a tool turn."""
+    images: tuple[Image, ...] = ()
+    """Pictures shown with it, before its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ passes in which the others go on. Tokens of all rows lie one after another, so n
 padding. Knows no chat, no requests and no threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +15,7 @@ from simarena.agents.engines.kv import WORTH_SHARING, KeyStore, Slot, shared
 from simarena.agents.engines.pages import Pages
 from simarena.agents.engines.sampling import sample
 
+Embed = Callable[[torch.Tensor], torch.Tensor]
 ROWS = 8
 """Tokens of a pass are padded to a multiple of this: with fewer than 4 rows, a product takes another path."""
 CHUNK = 32
@@ -54,10 +55,13 @@ class Row:
 
 
 class Batch:
-    """The rows that are being continued, and the keys they share."""
+    """The rows that are being continued, and the keys they share.
 
-    def __init__(self, model: PreTrainedModel, store: KeyStore) -> None:
-        self._model, self._store = model, store
+    `embed` is for a model whose ids are not all words: [tokens] ids → [tokens, hidden].
+    """
+
+    def __init__(self, model: PreTrainedModel, store: KeyStore, embed: Embed | None = None) -> None:
+        self._model, self._store, self._embed = model, store, embed
         self.rows: list[Row] = []
         self.forwarded = 0
         """Tokens that went through the model."""
@@ -84,7 +88,9 @@ class Batch:
     @torch.inference_mode()
     def step(self) -> list[Row]:
         """One pass over every row that waits for nobody; returns those that have ended, removed."""
-        self.forwarded += _pass(self._model, self._store, [row for row in self.rows if row.leader is None])
+        self.forwarded += _pass(
+            self._model, self._store, self._embed, [row for row in self.rows if row.leader is None]
+        )
         for row in self.rows:
             if row.leader is not None and len(row.leader.slot.ids) >= row.common:
                 self._store.copy(row.leader.slot, row.slot, row.ids, row.common)
@@ -104,7 +110,7 @@ class Batch:
                     row.leader, row.common, most = other, common, common
 
 
-def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
+def _pass(model: PreTrainedModel, store: KeyStore, embed: Embed | None, rows: Sequence[Row]) -> int:
     """Read the next tokens of these rows, and sample for those that have read all. Returns how many tokens."""
     rows = sorted(rows, key=lambda row: row.slot.index)
     starts = [len(row.slot.ids) for row in rows]
@@ -113,7 +119,7 @@ def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
     packed = [token for chunk in chunks for token in chunk]
     last = torch.tensor([len(chunk) for chunk in chunks]).cumsum(0) - 1
     ready = [place for place, row in enumerate(rows) if row.unread == len(chunks[place])]
-    logits = _forward(model, pages, packed, last[ready])
+    logits = _forward(model, pages, embed, packed, last[ready])
     for row, chunk in zip(rows, chunks, strict=True):
         row.slot.ids += chunk  # only now: a pass that failed has stored nothing one may rely on
     if ready:
@@ -121,16 +127,17 @@ def _pass(model: PreTrainedModel, store: KeyStore, rows: Sequence[Row]) -> int:
     return len(packed)
 
 
-def _forward(model: PreTrainedModel, pages: Pages, packed: list[int], keep: torch.Tensor) -> torch.Tensor:
+def _forward(
+    model: PreTrainedModel, pages: Pages, embed: Embed | None, packed: list[int], keep: torch.Tensor
+) -> torch.Tensor:
     """Logits [len(keep) or more, words] after the packed tokens at the places `keep`."""
     extra = -len(packed) % ROWS
     device = pages.positions.device
     ids = torch.tensor([*packed, *[0] * extra], device=device)
     positions = torch.cat([pages.positions, pages.positions.new_zeros(extra)])
     kept = torch.cat([keep, keep.new_zeros(-len(keep) % ROWS if len(keep) else ROWS)]).to(device)
-    output = model(
-        input_ids=ids[None], position_ids=positions[None], use_cache=False, logits_to_keep=kept, paged=pages
-    )
+    read = {"input_ids": ids[None]} if embed is None else {"inputs_embeds": embed(ids)[None]}
+    output = model(**read, position_ids=positions[None], use_cache=False, logits_to_keep=kept, paged=pages)
     logits: torch.Tensor = output.logits[0]
     return logits
 

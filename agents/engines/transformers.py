@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from simarena.agents import models
 from simarena.agents.engines import attention
 from simarena.agents.engines.decode import Batch, Row
+from simarena.agents.engines.eyes import Eyes
 from simarena.agents.engines.kv import KeyStore
 from simarena.agents.engines.sampling import uniforms
 from simarena.agents.engines.turns import TurnWriter, Written
@@ -46,6 +47,8 @@ class _Turn:
     request: GenerateRequest
     answer: "asyncio.Future[Completion]"
     written: Written | None = None
+    named: list[int] | None = None
+    """Its ids with those of pictures told apart."""
     row: Row | None = None
 
     @property
@@ -89,10 +92,16 @@ class TransformersEngine:
         self.model = _load(folder, dtype, device)
         self._version = 0
         self._max_batch = max_batch
-        self._writer = TurnWriter(folder, policy, self.model.config.get_text_config().max_position_embeddings)
+        self._eyes = Eyes(self.model, folder) if hasattr(self.model.config, "vision_config") else None
+        self._writer = TurnWriter(
+            folder,
+            policy,
+            self.model.config.get_text_config().max_position_embeddings,
+            picture=(self._eyes.token, self._eyes.count) if self._eyes else None,
+        )
         self.codec = self._writer.codec
         self._store = _store(self.model, cache_mib)
-        self._batch = Batch(self.model, self._store)
+        self._batch = Batch(self.model, self._store, self._eyes.embed if self._eyes else None)
         self._arrived: deque[_Turn | _Update] = deque()
         """Put in by the event loop, taken out by the worker, who owns all that follows."""
         self._waiting: deque[_Turn | _Update] = deque()
@@ -176,10 +185,15 @@ class TransformersEngine:
             try:
                 if isinstance(one, _Turn):
                     one.written = self._writer.write(one.request)
+                    one.named = self._named(one.written)
                 self._waiting.append(one)
             except Exception as error:  # whatever failed, those who wait must hear of it
                 answers.append((one, error))
         return answers
+
+    def _named(self, written: Written) -> list[int] | None:
+        images = [image for turn in written.request.chat for image in turn.images]
+        return self._eyes.name(written.ids, images) if self._eyes and images else None
 
     def _admit(self) -> list[_Answer]:
         """Let in those who wait, in their order, as far as there is room."""
@@ -203,7 +217,7 @@ class TransformersEngine:
         request, written = turn.request, turn.written
         assert written is not None
         turn.row = Row(
-            ids=list(written.ids),
+            ids=turn.named or list(written.ids),
             slot=self._store.take(request.key),
             stops=self.codec.stops,
             temperature=request.temperature,
@@ -249,6 +263,8 @@ class TransformersEngine:
             own[name].copy_(tensor)
         self._version = version
         self._store.clear()
+        if self._eyes:
+            self._eyes.forget()
 
 
 def _load(folder: Path, dtype: models.Dtype, device: str) -> PreTrainedModel:

@@ -34,12 +34,22 @@ class Written:
 class TurnWriter:
     """Writes prompts and reads replies for one policy with this many `positions`, which may have `adapters`.
 
+    `picture` is as for `ChatCodec`.
+
     Raises UsageError for a tokenizer that cannot serve a chat.
     """
 
-    def __init__(self, folder: Path, policy: str, positions: int, adapters: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        policy: str,
+        positions: int,
+        *,
+        adapters: bool = False,
+        picture: tuple[int, int] | None = None,
+    ) -> None:
         self._policy, self._positions, self._adapters = policy, positions, adapters
-        self.codec = ChatCodec(models.load_tokenizer(folder), _ends(folder))
+        self.codec = ChatCodec(models.load_tokenizer(folder), _ends(folder), picture)
 
     def write(self, request: GenerateRequest) -> Written:
         """Raises AgentFault for a prompt that is longer than the model can read, UsageError for no room at all."""

@@ -26,7 +26,7 @@ from simarena.agents.policy import chat_of
 from simarena.arena import pictures
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.errors import AgentFault, RecordError, UsageError
-from simarena.arena.messages import WORLD, Action, Draft, Image, Text, View
+from simarena.arena.messages import WORLD, Action, Draft, Image, Limits, Text, View, drafts
 from simarena.arena.protocols import ChatTurn, Completion, GenerateRequest, Scenario, Step
 from simarena.arena.specs import AgentSpec, EngineSpec
 from simarena.arena.tokens import TurnRecord, trajectories
@@ -68,7 +68,8 @@ class Colours(Scenario[Look]):
     def apply(self, state: Look, actions: Mapping[str, Action]) -> Step[Look]:
         right = actions["seer"].text.split()[:1] == [state.colour]
         won = {"seer": float(right)}
-        return Step(state, rewards=won, ending="finished", checks={"right": right}, outcome=won)
+        said = drafts("seer", actions["seer"])
+        return Step(state, said, rewards=won, ending="finished", checks={"right": right}, outcome=won)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,7 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Path:
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
     config = LlavaConfig(
         vision_config=CLIPVisionConfig(
-            hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8
+            hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+            image_size=16, patch_size=8,
         ),
         text_config=LlamaConfig(
             vocab_size=len(tokenizer), hidden_size=48, intermediate_size=64, num_hidden_layers=2,
@@ -136,7 +138,8 @@ def recorded(completion: Completion) -> TurnRecord:
 
 async def test_a_game_of_looking_is_won_and_lost_by_the_pixels(folder: Path) -> None:
     policies = {"eyes": EngineSpec(engine="transformers", options={"model": str(folder), "policy": "eyes"})}
-    async with SimulatorArena(policies=policies) as arena:
+    limits = Limits(turn_tokens=1, clipped="speak")
+    async with SimulatorArena(policies=policies, limits=limits) as arena:
         seats = {"seer": AgentSpec.of_policy("eyes")}
         episodes = [e async for e in arena.play(Colours(), seats=seats, deals=range(12))]
     assert len({e.messages[-1].text for e in episodes}) == len(COLOURS)
@@ -192,7 +195,7 @@ async def test_what_cannot_be_seen_is_said(folder: Path, store: Path, tmp_path: 
     with pytest.raises(UsageError, match="is a model of text alone: use a vision-language model"):
         await blind.generate([ask(COLOURS["red"])])
     lost = ChatTurn("user", "which", images=(Image(sha256="0" * 64),))
-    with pytest.raises(RecordError, match="is not in .* set SIMARENA_PICTURES"):
+    with pytest.raises(RecordError, match=r"is not in .* set SIMARENA_PICTURES"):
         await seeing.generate([GenerateRequest("c", (lost,), 0)])
     text = ChatTurn("user", "which", images=(pictures.keep(b"no picture"),))
     with pytest.raises(AgentFault, match="is not one that can be read"):

@@ -40,7 +40,12 @@ class Scores:
 
 
 def check(model: "PreTrainedModel") -> None:
-    """Raises UsageError for a model that changes its logits after the output embedding: it would be mis-scored."""
+    """Raises UsageError for a model that would be mis-scored.
+
+    That is one that changes its logits after the output embedding, or that reads pictures.
+    """
+    if hasattr(model.config, "vision_config"):
+        raise UsageError(f"model type {model.config.model_type!r} reads pictures: it can play, but not learn yet")
     if changes := [name for name in _LOGIT_CHANGES if getattr(model.config, name, None) not in (None, 1.0)]:
         raise UsageError(f"model type {model.config.model_type!r} cannot be trained: it applies {changes[0]}")
 

@@ -30,6 +30,7 @@ from simarena.arena.messages import WORLD, Action, Draft, Image, Limits, Text, V
 from simarena.arena.protocols import ChatTurn, Completion, GenerateRequest, Scenario, Step
 from simarena.arena.specs import AgentSpec, EngineSpec
 from simarena.arena.tokens import TurnRecord, trajectories
+from simarena.training import scorer
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220)}
 QUESTION = "which colour is this"
@@ -205,6 +206,11 @@ async def test_what_cannot_be_seen_is_said(folder: Path, store: Path, tmp_path: 
     with pytest.raises(RecordError, match="does not hold what its name says"):
         pictures.load(kept)
     (store / kept.sha256).unlink()
+
+
+def test_a_model_that_sees_is_refused_as_a_learner(folder: Path) -> None:
+    with pytest.raises(UsageError, match="model type 'llava' reads pictures: it can play, but not learn yet"):
+        scorer.check(models.load_model(folder))
 
 
 def test_a_picture_reaches_the_chat_of_those_who_hear_it() -> None:

@@ -251,6 +251,6 @@ def test_the_default_shape_has_about_two_thirds_of_a_million_parameters(tmp_path
 
 def test_a_chat_that_leaves_no_mark_free_is_refused(small: ChatCodec) -> None:
     every = "".join(map(chr, (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))))
-    assert small.prompt([ChatTurn("user", every[:-2])]).start
+    assert small.prompt([ChatTurn("user", every[:-3])]).start
     with pytest.raises(UsageError, match="private-use"):
         small.prompt([ChatTurn("user", every)])

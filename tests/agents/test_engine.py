@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -83,6 +84,18 @@ async def test_calls_waiting_behind_an_update_get_the_new_version(folder: Path, 
     await engine.update_weights(1, other_weights(folder, tmp_path))
     after = await engine.generate([ask(max_tokens=20)])
     assert [recorded((await before)[0]).version, recorded(after[0]).version] == [0, 1]
+
+
+async def test_memory_is_flat_over_two_hundred_updates(folder: Path, tmp_path: Path) -> None:
+    """Each with conversations that nobody comes back to."""
+    engine, weights = TransformersEngine(str(folder), cache_mib=2), other_weights(folder, tmp_path)
+    used = []
+    for step in range(200):
+        await engine.update_weights(step + 1, weights)
+        await engine.generate([ask(f"{step}/{i}", seed=i, max_tokens=3) for i in range(4)])
+        used.append(psutil.Process().memory_info().rss / 2**20)
+    assert max(used[150:]) - max(used[40:80]) < 4.0  # MiB; a copy of the weights at every step would be 8
+    assert engine._batch.rows == []
 
 
 async def test_weights_that_do_not_fit_change_nothing(

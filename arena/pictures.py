@@ -1,8 +1,8 @@
 """Pictures: their bytes by content, in a folder that every process of a run can read.
 
 A message carries the hash alone, so that the bus and the record stay small and equal pictures are one file. The
-folder is $SIMARENA_PICTURES, else one in the user's cache; on several machines it must be a shared one. Knows no
-format and no model.
+folder is $SIMARENA_PICTURES, else one in $SIMARENA_HOME; on several machines it must be a shared one. Knows no format
+and no model.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ PLACE = "SIMARENA_PICTURES"
 
 def folder() -> Path:
     """Where pictures are kept."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get(PLACE) or Path(cache) / "simarena" / "pictures")
+    home = os.environ.get("SIMARENA_HOME") or Path.home() / ".cache" / "simarena"
+    return Path(os.environ.get(PLACE) or Path(home) / "pictures").expanduser()
 
 
 def keep(data: bytes, mime: str = "image/png") -> Image:

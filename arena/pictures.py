@@ -1,7 +1,7 @@
 """Pictures: their bytes by content, in a folder that every process of a run can read.
 
 A message carries the hash alone, so that the bus and the record stay small and equal pictures are one file. The
-folder is $SIMARENA_PICTURES, else one in $SIMARENA_HOME; on several machines it must be a shared one. Knows no format
+folder is $SIMARENA_PICTURES, else one in $SIMARENA_HOME; on several machines it must be shared. Knows no format
 and no model.
 """
 

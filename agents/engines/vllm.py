@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from peft import LoraConfig
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn import Linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from simarena.agents import models
@@ -103,7 +105,7 @@ class VLLMEngine:
             "disable_log_stats": True,
         }
         if adapters:
-            self._settings |= {"enable_lora": True, "max_loras": adapters, "max_lora_rank": adapter_rank}
+            self._settings |= {"enable_lora": True, "max_loras": adapters + 1, "max_lora_rank": adapter_rank}
         self._adapters: dict[str, int] = {}
         """Number of each adapter asked for so far, by its folder."""
         self._version = 0
@@ -113,6 +115,8 @@ class VLLMEngine:
         self._idle.set()
         self._running = 0
         self._folder = Path(tempfile.mkdtemp(prefix="simarena-vllm-", dir=_memory()))
+        # On a CPU, vLLM gives rows without an adapter the last one loaded, if others in the batch have one.
+        self._nothing = str(_zero_adapter(self._plain, self._folder / "nothing")) if adapters else ""
         self._weights: Path | None = None
         """Where the newest weights are, for vLLM's process and for the one after it."""
         self._reviving = asyncio.Lock()
@@ -182,7 +186,7 @@ class VLLMEngine:
     async def _last(self, llm: "AsyncLLM", written: Written, how: "SamplingParams") -> "RequestOutput":
         from vllm.lora.request import LoRARequest
 
-        folder, adapter = written.request.adapter, None
+        folder, adapter = written.request.adapter or self._nothing, None
         if folder:
             number = self._adapters.setdefault(folder, len(self._adapters) + 1)
             adapter = LoRARequest(folder, number, folder)
@@ -244,6 +248,18 @@ def _without_data(folder: Path) -> PreTrainedModel:
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"cannot read the model in {str(folder)!r}: {error}") from None
     return model
+
+
+def _zero_adapter(model: PreTrainedModel, folder: Path) -> Path:
+    """A LoRA adapter that changes nothing, on one layer."""
+    name, layer = next(
+        (name, layer) for name, layer in model.named_modules() if isinstance(layer, Linear) and ".layers." in name
+    )
+    LoraConfig(r=1, lora_alpha=1, target_modules=[name.rpartition(".")[2]]).save_pretrained(folder)
+    weights = {"lora_A": torch.zeros(1, layer.in_features), "lora_B": torch.zeros(layer.out_features, 1)}
+    named = {f"base_model.model.{name}.{half}.weight": weight for half, weight in weights.items()}
+    save_file(named, folder / "adapter_model.safetensors")
+    return folder
 
 
 def _apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

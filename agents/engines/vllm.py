@@ -215,7 +215,7 @@ class VLLMEngine:
         """A new process with the newest weights, unless another turn has begun one already."""
         async with self._reviving:
             if self._llm is dead:
-                dead.shutdown()
+                _end(dead)
                 llm = await asyncio.to_thread(self._begin)
                 if self._weights is not None:
                     await self._take(llm)
@@ -234,8 +234,14 @@ class VLLMEngine:
             raise UsageError(f"vLLM cannot be started: {_hint(error)}") from None
         except (ValueError, NotImplementedError, ImportError) as error:
             raise UsageError(f"vLLM cannot serve {self._settings['model']!r}: {_hint(error)}") from None
-        weakref.finalize(self, llm.shutdown)  # before the interpreter takes its modules apart
+        weakref.finalize(self, _end, llm)
         return llm
+
+
+def _end(llm: "AsyncLLM") -> None:
+    """End vLLM's processes, once: its destructor would try again while the interpreter takes modules apart."""
+    llm.shutdown()
+    setattr(llm, "shutdown", lambda: None)  # noqa: B010  (it is a method to the type checker)
 
 
 def _without_data(folder: Path) -> PreTrainedModel:

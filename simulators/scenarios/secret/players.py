@@ -55,6 +55,16 @@ class Keeper:
         return say(TELL.format(secret=secret) if careless or signs == {sign} else REFUSAL)
 
 
+class Player:
+    """Plays either seat, so that it can meet anyone in a tournament: `Asker` or `Keeper(slips)`."""
+
+    def __init__(self, slips: float = 0.0) -> None:
+        self._parts = {"asker": Asker(), "keeper": Keeper(slips)}
+
+    async def act(self, observation: Observation) -> Action:
+        return await self._parts[observation.seat].act(observation)
+
+
 class Babbler:
     """Asks for the secret with random countersigns: the chance of an attack that knows nothing."""
 

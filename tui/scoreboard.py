@@ -113,8 +113,8 @@ class Scoreboard:
         return sorted({name for result in self.results for name in result.match.seats.values()})
 
     def cross_table(self) -> "nx.DiGraph[str]":
-        """Edge a → b: the points a took from b, and their matches."""
-        return cross_table(self.results)
+        """Edge a → b: the points a took from b, or scored where the rating is the score, and their matches."""
+        return cross_table(self.results, scored=self.table.method == "score")
 
     def bracket(self, facts: Mapping[str, Any]) -> "nx.DiGraph[str] | None":
         """Who met whom on the way to the final; None for a format without a bracket."""

@@ -117,7 +117,7 @@ def _spread(heights: Mapping[str, float], gap: float = 12.0) -> dict[str, float]
 
 
 def cross_table(table: "nx.DiGraph[str]", names: Sequence[str]) -> str:
-    """Share of points the row's entrant took from the column's, darker for more."""
+    """Points a match that the row's entrant took from the column's, darker for more."""
     heads = "".join(f'<th class="side">{safe(name)}</th>' for name in names)
     rows = "".join(
         f"<tr><td>{safe(one)}</td>{''.join(_cell(table, one, other) for other in names)}</tr>" for one in names

@@ -104,15 +104,20 @@ def _bracket(graph: "nx.DiGraph[str] | None") -> str:
 
 
 def _cross_table(found: Findings) -> str:
-    table = cross_table(found.results)
+    scored = found.method == "score"
+    table = cross_table(found.results, scored)
     names = [row.entrant for row in found.standings if row.entrant in table][:SHOWN]
     if not names:
         return ""
     left = sum(row.entrant in table for row in found.standings) - len(names)
     more = f" The first {SHOWN} are shown." if left else ""
+    heading, cells = (
+        ("Who scored how much against whom", "The row's mean score a match against the column, from 0 to 1.")
+        if scored
+        else ("Who beat whom", "Share of points the row took from the column: a win is 1, a tie ½.")
+    )
     return (
-        f"<h2>Who beat whom</h2>{charts.cross_table(table, names)}"
-        f"<p>Share of points the row took from the column: a win is 1, a tie ½. Empty: they never met.{more}</p>"
+        f"<h2>{heading}</h2>{charts.cross_table(table, names)}<p>{cells} Empty: they never met.{more}</p>"
     )
 
 

@@ -40,7 +40,7 @@ class Snapshot:
     matches: int
     """Played so far."""
     planned: int
-    """At the end of this round."""
+    """At the end of what is drawn: of this round, or of all where no result decides who meets next."""
     seconds: float
     final: bool
     stopped: str

@@ -44,6 +44,11 @@ def last_round(results: Iterable[Result]) -> int:
     return max((result.match.round for result in results), default=0)
 
 
+def undrawn(rounds: int, results: Iterable[Result]) -> range:
+    """The rounds, counted from 1, after the last with a result: what a format draws that waits for none."""
+    return range(last_round(results) + 1, rounds + 1)
+
+
 def meetings(results: Iterable[Result]) -> Meetings:
     """Who met in which round, and their mean points there."""
     earned: dict[tuple[int, frozenset[str]], list[Mapping[str, float]]] = defaultdict(list)
@@ -55,8 +60,11 @@ def meetings(results: Iterable[Result]) -> Meetings:
     }
 
 
-def cross_table(results: Iterable[Result]) -> "nx.DiGraph[str]":
-    """Edge a → b: `points` that a took from b and the `matches` they played, summed over all meetings."""
+def cross_table(results: Iterable[Result], scored: bool = False) -> "nx.DiGraph[str]":
+    """Edge a → b: `points` that a took from b and the `matches` they played, summed over all meetings.
+
+    `scored`: a's own outcomes against b instead, where how much one gets counts and not who gets more.
+    """
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     for result in results:
         scores, teams = result.scores(), result.match.teams()
@@ -64,7 +72,7 @@ def cross_table(results: Iterable[Result]) -> "nx.DiGraph[str]":
             for other in scores:
                 if one != other:
                     pair = result.match.seats[teams[one][0]], result.match.seats[teams[other][0]]
-                    took[pair].append(_won(scores[one], scores[other]))
+                    took[pair].append(scores[one] if scored else _won(scores[one], scores[other]))
     graph: nx.DiGraph[str] = nx.DiGraph()
     for (one, other), shares in sorted(took.items()):
         graph.add_edge(one, other, points=math.fsum(shares), matches=len(shares))

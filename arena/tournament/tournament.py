@@ -1,8 +1,8 @@
-"""The runner: draws a round, plays what of it is not on file, writes it down, and goes on until nothing is drawn.
+"""The runner: draws matches, plays what of them is not on file, writes it down, and goes on until none is drawn.
 
 Its only state is the list of results, so it goes on from any folder, and its table is the same for any order in
-which matches end and any number of workers: a round is drawn from complete rounds only, and everything random has
-a name. Matches that fail by nobody's fault are played again; one that keeps failing is void. Knows no rating and
+which matches end and any number of workers: draws are made from complete draws only, and everything random has a
+name. Where no result decides who meets next, all rounds are one draw, and no worker waits for a round to end. Matches that fail by nobody's fault are played again; one that keeps failing is void. Knows no rating and
 no screen.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from simarena.arena.arena import SimulatorArena
@@ -48,11 +49,13 @@ class Tournament:
     """Who scores finished matches; None: the scenario's outcome counts."""
     record: Record
     decided: Decided
-    """Asked at the end of each round; true ends the tournament."""
+    """Asked at the end of each round, if the script may stop early; true ends the tournament."""
     progress: Progress
-    """Told all results so far, and how many there will be at the end of the round, after each match."""
+    """Told all results so far, and how many there will be at the end of what is drawn, after each match."""
     stopped: str = ""
     """Why it ended before its schedule did; empty if it did not."""
+    _short: str = ""
+    """The budget that ends the schedule with the matches drawn last; empty while it holds them all."""
     _seen: list[Result] = field(default_factory=list)
     _tokens: int = 0
     _voids: list[tuple[Result, Episode]] = field(default_factory=list)
@@ -62,17 +65,24 @@ class Tournament:
         """Play to the end; returns the results of every drawn match in the order of the schedule."""
         earlier = {result.match.id: result for result in on_file}
         done: list[Result] = []
-        while not self.stopped and (matches := self._next(done)):
-            found = [earlier[match.id] for match in matches if match.id in earlier]
-            self._seen += found
-            self._tokens += sum(result.tokens for result in found)
-            await self._play_round([match for match in matches if match.id not in earlier])
-            place = {match.id: index for index, match in enumerate(matches)}
-            done += sorted(self._seen[len(done) :], key=lambda result: place[result.match.id])
-            if not self.stopped and self.decided(done):
-                self.stopped = f"decided after round {matches[0].round}"
+        while not (self.stopped or self._short) and (drawn := self._next(done)):
+            for matches in self._stages(drawn):
+                await self._play(matches, earlier)
+                place = {match.id: index for index, match in enumerate(matches)}
+                done += sorted(self._seen[len(done) :], key=lambda result: place[result.match.id])
+                if not self.stopped and self.decided(done):
+                    self.stopped = f"decided after round {matches[0].round}"
+                if self.stopped:
+                    break
+        self.stopped = self.stopped or self._short
         self._flush()
         return done
+
+    def _stages(self, drawn: Sequence[Match]) -> list[list[Match]]:
+        """What is played before anything is decided: all of a draw, or its rounds where one may be the last."""
+        if self.script.stop.error is None:
+            return [list(drawn)]
+        return [list(matches) for _, matches in groupby(drawn, key=lambda match: match.round)]
 
     def _next(self, done: Sequence[Result]) -> list[Match]:
         """The matches of the next round, as far as the budget goes; whole mirrored sets only."""
@@ -81,17 +91,21 @@ class Tournament:
         chosen: list[Match] = []
         for meeting in drawn:
             if budget is not None and len(done) + len(chosen) + len(meeting) > budget:
-                self.stopped = f"budget of {budget} matches"
+                self._short = f"budget of {budget} matches"
                 break
             chosen += meeting
         return chosen
 
-    async def _play_round(self, matches: Sequence[Match]) -> None:
-        """Play these matches, `concurrency` at a time."""
+    async def _play(self, matches: Sequence[Match], earlier: Mapping[str, Result]) -> None:
+        """Play those of these matches that were not played earlier, `concurrency` at a time."""
+        found = [earlier[match.id] for match in matches if match.id in earlier]
+        planned = len(self._seen) + len(matches)
+        self._seen += found
+        self._tokens += sum(result.tokens for result in found)
         waiting = asyncio.Queue[tuple[Match, int]]()
         for match in matches:
-            waiting.put_nowait((match, 1))
-        planned = len(self._seen) + len(matches)
+            if match.id not in earlier:
+                waiting.put_nowait((match, 1))
 
         async def work() -> None:
             while not waiting.empty() and not self._spent():

@@ -1,9 +1,9 @@
-"""Formats: who meets whom. A format is a pure function of (contest, results so far) to the meetings of the next
-round.
+"""Formats: who meets whom. A format is a pure function of (contest, results so far) to the meetings that are known.
 
-The contest holds the entrants and the seed. All meetings a format draws at once may be played in any order; the
-next draw needs all their results, in any order. It draws nothing when the tournament is over. So a tournament
-resumes by drawing again from the results on file. A further format is one file, a class with `kind` and `draw`,
+Those are of one round where results decide who meets next, of all rounds elsewhere. The contest holds the entrants
+and the seed. All meetings a format draws at once may be played in any order; the next draw needs all their
+results, in any order. It draws nothing when the tournament is over. So a tournament resumes by drawing again from
+the results on file. A further format is one file, a class with `kind` and `draw`,
 and one entry in `Format`.
 """
 

@@ -15,7 +15,7 @@ from simarena.arena.messages import Frozen
 from simarena.arena.seeds import rng
 from simarena.arena.tournament.contest import Contest, Meeting
 from simarena.arena.tournament.results import Result
-from simarena.arena.tournament.tally import last_round
+from simarena.arena.tournament.tally import undrawn
 
 
 class Block(Frozen):
@@ -24,9 +24,9 @@ class Block(Frozen):
     """Blocks; in each, every entrant plays every side equally often."""
 
     def draw(self, contest: Contest, results: Sequence[Result]) -> list[Meeting]:
-        round = last_round(results) + 1
-        if round > self.rounds:
-            return []
+        return [meeting for round in undrawn(self.rounds, results) for meeting in self._block(contest, round)]
+
+    def _block(self, contest: Contest, round: int) -> list[Meeting]:
         if len(contest.sides) == 1:
             legs = range(1, contest.best_of + 1)
             return [Meeting(round, (name,), leg, deal="all") for leg in legs for name in contest.entrants]

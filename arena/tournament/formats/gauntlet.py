@@ -9,7 +9,7 @@ from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen
 from simarena.arena.tournament.contest import Contest, Meeting
 from simarena.arena.tournament.results import Result
-from simarena.arena.tournament.tally import last_round
+from simarena.arena.tournament.tally import undrawn
 
 
 class Gauntlet(Frozen):
@@ -24,9 +24,9 @@ class Gauntlet(Frozen):
         for name in self.challengers:
             if name not in contest.entrants:
                 raise UnknownName("challenger", name, contest.entrants)
-        round = last_round(results) + 1
-        if round > self.rounds:
-            return []
+        return [meeting for round in undrawn(self.rounds, results) for meeting in self._round(contest, round)]
+
+    def _round(self, contest: Contest, round: int) -> list[Meeting]:
         challengers = tuple(dict.fromkeys(self.challengers)) or contest.entrants[:1]
         drawn: list[Meeting] = []
         for number, challenger in enumerate(challengers):

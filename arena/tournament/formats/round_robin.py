@@ -1,7 +1,7 @@
 """Round robin: everyone meets everyone, `rounds` times over.
 
-A round is one full cycle, since none of its meetings depends on another. Pairs come in the order of the circle
-method (Berger), so that a tournament cut short has everyone near the same number of matches.
+All rounds are drawn at once, since no meeting depends on a result. Pairs come in the order of the circle method
+(Berger), so that a tournament cut short has everyone near the same number of matches.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from pydantic import Field
 from simarena.arena.messages import Frozen
 from simarena.arena.tournament.contest import Contest, Meeting
 from simarena.arena.tournament.results import Result
-from simarena.arena.tournament.tally import last_round
+from simarena.arena.tournament.tally import undrawn
 
 
 class RoundRobin(Frozen):
@@ -22,13 +22,13 @@ class RoundRobin(Frozen):
 
     def draw(self, contest: Contest, results: Sequence[Result]) -> list[Meeting]:
         contest.require_duels(self.kind)
-        round = last_round(results) + 1
-        if round > self.rounds:
-            return []
         pairs = circle(contest.entrants)
-        if round % 2 == 0:  # the other seat first, as in the second half of a league
-            pairs = [(second, first) for first, second in pairs]
-        return [meeting for pair in pairs for meeting in contest.legs(round, pair)]
+        return [
+            meeting
+            for round in undrawn(self.rounds, results)
+            for pair in pairs  # in even rounds the other seat first, as in the second half of a league
+            for meeting in contest.legs(round, pair if round % 2 else pair[::-1])
+        ]
 
 
 def circle(entrants: Sequence[str]) -> list[tuple[str, str]]:

@@ -1,9 +1,11 @@
 """Rating checkpoints: the tournament in which all checkpoints of a run meet its anchors.
 
-Anchors are the scripted agents that the run knows: the teacher it cloned, and an echo, which says nothing of use.
-A checkpoint of several learners competes as one team. Knows no command line; `arena/tournament` plays it.
+Anchors are the scripted agents that the run knows: those it was evaluated against, the teacher it cloned, and an
+echo, which says nothing of use. A checkpoint of several learners competes as one team. Knows no command line;
+`arena/tournament` plays it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +14,9 @@ from simarena.arena.record import RunFolder
 from simarena.arena.specs import build_scenario
 from simarena.arena.tournament.script import Script, parse
 from simarena.training import recipe_file
+from simarena.training.config import Recipe
 from simarena.training.evaluation import options_of
-from simarena.training.seating import chair
+from simarena.training.seating import START, chair
 
 DEALS = 64
 """Held-out deals that everyone plays where one side plays alone."""
@@ -25,17 +28,16 @@ def rate_checkpoints(run: RunFolder) -> Script:
     """The tournament of this run's checkpoints and anchors, on held-out deals.
 
     Where one seat learns, or several with one outcome, everyone plays the same deals alone (block design); where
-    two are opposed, everyone meets everyone. Raises UsageError for a run without checkpoints.
+    two are opposed, everyone meets everyone. The rating is the mean score, which is right for games with and
+    without a winner: that both sides got what they came for is no tie. Raises UsageError for a run without
+    checkpoints.
     """
     recipe = recipe_file.parse(run.facts()["recipe"])
     steps = run.checkpoints()
     if not steps:
         raise UsageError(f"run {str(run.path)!r} has no checkpoint yet: there is nothing to rate")
     entrants: dict[str, Any] = {f"step-{step}": str(path) for step, path in steps.items()}
-    cloning = recipe.policy.cloning
-    if cloning.teacher and len(recipe.roster) == 1:
-        entrants["teacher"] = {"agent": cloning.teacher, "options": cloning.options}
-    entrants["echo"] = "echo"
+    entrants |= _anchors(recipe)
     options = options_of(recipe, "heldout")
     build_scenario(recipe.scenario.name, options)
     seats = list(recipe.learning)
@@ -52,6 +54,7 @@ def rate_checkpoints(run: RunFolder) -> Script:
             "sides": sides,
             "seats": {seat: agent for seat, agent in recipe.seats.items() if chair(agent).kind != "learner"},
             "best_of": DEALS if len(sides) == 1 else CYCLES,
+            "rating": {"method": "score"},
             "limits": recipe.rollout.limits.model_dump(),
             "concurrency": recipe.rollout.concurrency,
         }
@@ -64,3 +67,16 @@ def _together(run: RunFolder, seats: Sequence[str]) -> bool:
     episodes = run.episodes(batches[-1]) if batches else ()
     told = [one.outcome for one in episodes if set(seats) <= set(one.outcome)]
     return bool(told) and all(len({outcome[seat] for seat in seats}) == 1 for outcome in told)
+
+
+def _anchors(recipe: Recipe) -> dict[str, Any]:
+    """Who does not learn, by name; the start is a checkpoint already."""
+    cloning = recipe.policy.cloning
+    found: dict[str, Any] = {}
+    if cloning.teacher and len(recipe.roster) == 1:
+        found["teacher"] = {"agent": cloning.teacher, "options": cloning.options}
+    for agent in recipe.evaluation.anchors:
+        if agent != START:
+            name = re.sub(r"[^A-Za-z0-9_.+-]", "-", agent.rpartition(":")[2] or agent).lower()
+            found[name if name not in found else f"{name}-{len(found)}"] = agent
+    return found | {"echo": "echo"}

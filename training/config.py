@@ -327,6 +327,9 @@ class Recipe(LearnerOptions):
     """What an alarm does: `off`, `warn`, `stop` or `rollback`; `warn` for those left out."""
     checkpoint_every: int = Field(default=20, gt=0)
     """Steps between checkpoints; the last step always has one."""
+    keep_every: int = Field(default=0, ge=0)
+    """Steps between checkpoints that stay, so that `simarena tournament RUN` can rate them; 0: only the first and
+    the newest do."""
     trackers: tuple[str, ...] = ()
     """Beside metrics.jsonl, which is always written: `tensorboard`, `wandb`."""
 
@@ -398,6 +401,11 @@ class Recipe(LearnerOptions):
             if (total := sum(phase.steps for phase in learner.phases)) > self.steps:
                 raise ValueError(f"phases take {total} steps, but steps is {self.steps}")
         self._require_correction()
+        if self.keep_every % self.checkpoint_every:
+            raise ValueError(
+                f"keep_every = {self.keep_every} is no multiple of checkpoint_every = {self.checkpoint_every}: "
+                "it says which of those checkpoints stay"
+            )
         if "template" in self.alarms and not self.monitors.mutual_every:
             raise ValueError("alarms.template is not used without measurements: set monitors.mutual_every")
         if self.bus and redact(self.bus) != self.bus:

@@ -19,7 +19,7 @@ def plan(recipe: Recipe) -> str:
         ("filters", " ".join(f"{name}={value}" for name, value in _flat(recipe.filters))),
         ("cost/step", _cost(recipe)),
         *_ahead(recipe),
-        ("steps", f"{recipe.steps}, {_evaluations(recipe)}, a checkpoint every {recipe.checkpoint_every}"),
+        ("steps", f"{recipe.steps}, {_evaluations(recipe)}, {_checkpoints(recipe)}"),
         ("trackers", ", ".join(("jsonl", *recipe.trackers))),
     ]
     return "\n".join(f"{name:<10} {text}" for name, text in rows)
@@ -90,6 +90,11 @@ def _cost(recipe: Recipe) -> str:
 def _ahead(recipe: Recipe) -> list[tuple[str, str]]:
     age = recipe.asynchronous.max_age
     return [("ahead", f"asynchronous: tokens up to {age} versions old when trained on")] if age else []
+
+
+def _checkpoints(recipe: Recipe) -> str:
+    stays = f", those of every {recipe.keep_every} stay" if recipe.keep_every else ""
+    return f"a checkpoint every {recipe.checkpoint_every}{stays}"
 
 
 def _evaluations(recipe: Recipe) -> str:

@@ -374,7 +374,9 @@ class Run:
             await self._learners.save(path)
             (path / BOOKS).write_text(json.dumps(books, indent=1), encoding="utf-8")
         if "rollback" not in self._recipe.alarms.values():  # which may need any of them
-            self._folder.prune({0, self._step})
+            every = self._recipe.keep_every
+            kept = {step for step in self._folder.checkpoints() if every and step % every == 0}
+            self._folder.prune({0, self._step, *kept})
             self._opposition.prune()
             self._past.prune(self._step)
         path = self._folder.checkpoints()[self._step]

@@ -2,8 +2,9 @@
 
     run.json         the script as it was resolved, versions, and at the end the table
     results.jsonl    one line per match, in the order they ended; only ever appended to. The record
-    episodes/        round-NNN.jsonl, one line per match: what was said. `simarena replay FOLDER EPISODE` shows it
-    judges.jsonl    one line per judge and match, where judges decide
+    episodes/        round-NNN.jsonl, one line per match: what was said. `simarena replay FOLDER EPISODE` shows it;
+                     round-NNN.index, from the end on, by which a viewer opens it without reading it
+    judges.jsonl     one line per judge and match, where judges decide
     standings.json   the table so far, written anew while it runs
     report.html, standings.csv, results.csv, matches.txt   written at the end
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from simarena.arena import index
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import RecordError, RunFolderError
 from simarena.arena.record import RunFolder
@@ -66,6 +68,11 @@ class TournamentFolder(RunFolder):
     def write(self, name: str, text: str) -> None:
         """Write a file that others read, such as report.html, whole or not at all."""
         self._whole(name, text)
+
+    def index(self) -> None:
+        """Write the index of every batch that has none of its present state."""
+        for batch in self.batches():
+            self._whole(f"episodes/{batch}.index", index.write(self.listing(batch)))
 
     def append(self, name: str, line: str) -> None:
         """Append one line to a file."""

@@ -127,6 +127,7 @@ class Session:
         """The exact table, and everything the folder keeps for readers."""
         found = find(self.script, self.contest, results, stopped, self._rated, self.folder.episode)
         found = replace(found, words=[*found.words, *self.remarks()])
+        self.folder.index()
         self.folder.write("report.html", render(found))
         self.folder.write("results.csv", results_csv(results))
         self.folder.write("standings.csv", standings_csv(found.standings))

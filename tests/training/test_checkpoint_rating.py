@@ -11,8 +11,8 @@ from simarena.training import recipe_file
 from simarena.training.checkpoint_rating import rate_checkpoints
 
 
-def run(path: Path, steps: tuple[int, ...], *settings: str) -> RunFolder:
-    recipe = recipe_file.load("service-desk-tiny", settings)
+def run(path: Path, steps: tuple[int, ...], name: str = "service-desk-tiny") -> RunFolder:
+    recipe = recipe_file.load(name)
     folder = RunFolder.create(path)
     folder.describe({"recipe": recipe.model_dump(mode="json", exclude_unset=True)})
     for step in steps:
@@ -33,6 +33,16 @@ def test_checkpoints_and_anchors_serve_the_same_held_out_customers(tmp_path: Pat
     assert len(drawn) == 5 * 64
     assert all(mine == deals["echo"] for mine in deals.values())
     assert script.method(contest) == "score"
+
+
+def test_where_two_seats_learn_everyone_meets_the_runs_own_anchors(tmp_path: Path) -> None:
+    script = rate_checkpoints(run(tmp_path / "run", (0, 10), "secret-tiny"))
+    assert list(script.entrants) == ["step-0", "step-10", "teacher", "player", "echo"]
+    assert script.entrants["teacher"].options == {"slips": 0.4}
+    assert script.entrants["player"].options == {}
+    contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
+    assert set(contest.sides) == {"asker", "keeper"}
+    assert (script.format.kind, script.method(contest)) == ("round-robin", "score")
 
 
 def test_a_run_without_checkpoints_is_refused(tmp_path: Path) -> None:

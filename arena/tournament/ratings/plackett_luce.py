@@ -3,8 +3,9 @@
 Strengths have a normal prior around the field's mean, so an undefeated entrant has a finite rating. Its width is
 learned from the results: one fixed in advance, wide enough for any field, fails where results choose who meets
 next, as in a Swiss tournament, which spreads such ratings by a third too far. Errors count a mirrored pair as one
-observation and the prior's centre as unknown: where results say little, intervals are as wide as the field. Knows
-no results.
+observation, and the prior's centre and width as unknown: where results say little, intervals are as wide as the
+field, and where equals meet equals, which says little of how far the best and the last are apart, they know that
+all of the table may be drawn out or in (Kass & Steffey 1989). Knows no results.
 """
 
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ NUISANCE = 3.0
 """Prior standard deviation of seats, covariates and ties, in logits."""
 _WIDTHS, _USUAL = (0.03, 10.0), 2.0
 """Range of the strengths' deviation in logits, and the mode of its Rayleigh prior, which keeps it off 0."""
-_WIDER = 1.5
+_WIDER = 1.25
 """The prior is wider than the learned deviation by this much: at 1 the best and the last are drawn in so far that
-their intervals miss (0.7 cover), at 2 Swiss ratings spread again; from simulation, as in `test_coverage`."""
+their intervals miss, at 1.5 Swiss ratings spread again; from simulation, as in `test_coverage`."""
+_NUDGE, _MOST_DOUBT = 0.2, 1.0
+"""Step of log deviation over which its curvature is taken, and the largest error that is believed."""
 _STEPS = 100
 _LEVERAGE = 0.9
 """A pair that is all we know of an entrant says nothing of its own error: the prior must."""
@@ -39,12 +42,15 @@ class Fit:
     """[parameters, parameters]: minus the second derivative of the penalised log-likelihood."""
     ridge: Floats
     """[parameters]: the prior's part of it."""
+    doubt: float = 0.0
+    """Standard error of the log of the strengths' deviation."""
 
     def sandwich(self) -> Floats:
-        """Covariance [parameters, parameters]: H⁻¹ (Σ uuᵀ / (1 − h)² + Λ) H⁻¹ (Liang & Zeger 1986).
+        """Covariance [parameters, parameters]: H⁻¹ (Σ uuᵀ / (1 − h)² + Λ) H⁻¹ + ssᵀ (Liang & Zeger 1986).
 
         u is one cluster's score, h its leverage, which makes up for few clusters as leaving out one at a time does
-        (CR3 of Bell & McCaffrey 2002). Λ, the prior's precision, stands for not knowing the prior's centre.
+        (CR3 of Bell & McCaffrey 2002). Λ, the prior's precision, stands for not knowing the prior's centre, s, the
+        stretch, for not knowing its width.
         """
         _, chance = _probabilities(self.choices, self.values)
         scores = _centred(self.choices, chance)[self.choices.chosen]
@@ -52,10 +58,11 @@ class Fit:
         meat = by_cluster.T @ _scaled(by_cluster, (1 - self.leverage) ** -2)
         meat = meat.toarray() + np.diag(self.ridge)
         half = linalg.solve(self.precision, meat, assume_a="pos")
-        return np.asarray(linalg.solve(self.precision, half.T, assume_a="pos"))
+        stretched = np.outer(self.stretch, self.stretch)
+        return np.asarray(linalg.solve(self.precision, half.T, assume_a="pos") + stretched)
 
     def bootstrap(self, replicates: int, seed: int) -> Floats:
-        """Draws [replicates, parameters]: each reweighs the clusters and moves the prior's centre.
+        """Draws [replicates, parameters]: each reweighs the clusters and moves the prior's centre, then stretches.
 
         Weights are gamma with mean 1 and variance 1 / (1 − leverage)²: the Bayesian bootstrap (Rubin 1981) with
         the same correction. They are never 0, so nobody's results vanish.
@@ -67,7 +74,8 @@ class Fit:
             weights = chance.gamma(shape) / shape
             centre = chance.normal(0.0, self.ridge**-0.5)
             by_choice = weights[self.choices.cluster]
-            row[:], _ = _maximise(self.choices, by_choice, centre, self.ridge, self.values, tolerance=1e-4)
+            refit, _ = _maximise(self.choices, by_choice, centre, self.ridge, self.values, tolerance=1e-4)
+            row[:] = refit + chance.normal() * self.stretch
         return drawn
 
     def surprise(self) -> dict[str, float]:
@@ -75,6 +83,12 @@ class Fit:
         log_chance, _ = _probabilities(self.choices, self.values)
         bits = np.bincount(self.choices.result, -log_chance / np.log(2), len(self.choices.results))
         return {result.match.id: float(b) for result, b in zip(self.choices.results, bits, strict=True)}
+
+    @cached_property
+    def stretch(self) -> Floats:
+        """[parameters]: how far the estimate moves with one standard error of the prior's log deviation."""
+        own = np.arange(len(self.ridge)) < len(self.choices.parameters.entrants)
+        return np.asarray(linalg.solve(self.precision, 2 * self.doubt * self.ridge * self.values * own, assume_a="pos"))
 
     @cached_property
     def leverage(self) -> Floats:
@@ -91,10 +105,14 @@ class Fit:
 
 def fit(choices: Choices, prior: float | None = None) -> Fit:
     """The penalised maximum-likelihood estimate; `prior` is the strengths' deviation in logits, None: learned."""
-    ridge = _ridge(choices, _WIDER * _learned(choices) if prior is None else prior)
+    doubt = 0.0
+    if prior is None:
+        learned, doubt = _learned(choices)
+        prior = _WIDER * learned
+    ridge = _ridge(choices, prior)
     start = np.zeros(len(ridge))
     values, precision = _maximise(choices, np.ones(len(choices.starts)), start, ridge, start)
-    return Fit(choices, values, precision, ridge)
+    return Fit(choices, values, precision, ridge, doubt)
 
 
 def _ridge(choices: Choices, deviation: float) -> Floats:
@@ -103,8 +121,9 @@ def _ridge(choices: Choices, deviation: float) -> Floats:
     return ridge
 
 
-def _learned(choices: Choices) -> float:
-    """The strengths' deviation of highest marginal likelihood, by Laplace's method, times its own prior.
+def _learned(choices: Choices) -> tuple[float, float]:
+    """The strengths' deviation of highest marginal likelihood, by Laplace's method, times its own prior; and the
+    standard error of its log, from the curvature there.
 
     The prior is Rayleigh: it keeps the deviation about one standard error off 0, where all would be called equal
     (Chung et al. 2013, "A nondegenerate penalized likelihood estimator for variance parameters").
@@ -123,7 +142,8 @@ def _learned(choices: Choices) -> float:
 
     low, high = np.log(_WIDTHS)
     found = optimize.minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.1})
-    return float(np.exp(found.x))
+    around = loss(found.x - _NUDGE) - 2 * loss(found.x) + loss(found.x + _NUDGE)
+    return float(np.exp(found.x)), min(_NUDGE / max(around, 1e-12) ** 0.5, _MOST_DOUBT)
 
 
 def _maximise(

@@ -68,6 +68,28 @@ def test_a_kill_at_any_byte_leaves_matches_whole_or_absent(tmp_path_factory, cut
     folder.close()
 
 
+def test_an_index_tells_what_a_batch_holds_without_reading_it(tmp_path: Path) -> None:
+    """The batches are emptied of sense, byte for byte, after they were indexed: a listing does not look at them."""
+    folder = filled(tmp_path / "cup")
+    read = {batch: folder.listing(batch) for batch in folder.batches()}
+    folder.index()
+    for batch in read:
+        path = folder.path / "episodes" / f"{batch}.jsonl"
+        path.write_bytes(b"#" * path.stat().st_size)
+        assert folder.listing(batch) == read[batch]
+
+
+def test_an_index_of_an_earlier_state_is_not_believed(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "cup")
+    folder.index()
+    first = next(one for one in PLAYED if one.match.round == 1)
+    more = first.model_copy(update={"episode": "r1/more/0"})
+    folder.record(more, episode(more))
+    assert folder.listing("round-001")[-1].episode == "r1/more/0"
+    folder.index()
+    assert folder.listing("round-001")[-1].episode == "r1/more/0"
+
+
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     folder = filled(tmp_path / "cup")
     path = folder.path / RESULTS

@@ -116,9 +116,7 @@ def _cross_table(found: Findings) -> str:
         if scored
         else ("Who beat whom", "Share of points the row took from the column: a win is 1, a tie ½.")
     )
-    return (
-        f"<h2>{heading}</h2>{charts.cross_table(table, names)}<p>{cells} Empty: they never met.{more}</p>"
-    )
+    return f"<h2>{heading}</h2>{charts.cross_table(table, names)}<p>{cells} Empty: they never met.{more}</p>"
 
 
 def _over_time(found: Findings) -> str:

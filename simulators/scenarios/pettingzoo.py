@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from simarena.arena.errors import MissingExtra, UnknownName, UsageError
 from simarena.arena.messages import WORLD, Action, Draft, Observation, Text, View, say
 from simarena.arena.protocols import Scenario, Step
-from simarena.arena.seeds import derive, uniform
+from simarena.arena.seeds import uniform
 from simarena.arena.text import one_line
 
 RULES = "you play {game} as {seat}. answer with one of the moves that you are shown."
@@ -46,7 +46,7 @@ class PettingZoo(Scenario[Table]):
     `{"board_size": 9}` for `go_v5`.
 
     Each seat sees what its agent observes, and hears nobody else. The outcome is the reward relative to the
-    largest won or lost: 1 for the winner, ½ where nothing was won. Who makes no legal move loses, and the others win.
+    largest won or lost: 1 for the winner, ½ where nothing was won. Who makes no legal move loses, the others win.
 
     Raises MissingExtra without the package, UnknownName for a game it does not have, UsageError for options the
     game does not take.

@@ -1,4 +1,4 @@
-"""Formats: who meets whom. A format is a pure function of (contest, results so far) to the meetings that are known.
+"""Formats: who meets whom. A format is a pure function of (contest, results so far) to the meetings known by then.
 
 Those are of one round where results decide who meets next, of all rounds elsewhere. The contest holds the entrants
 and the seed. All meetings a format draws at once may be played in any order; the next draw needs all their

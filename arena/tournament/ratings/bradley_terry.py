@@ -59,13 +59,16 @@ def strengths(
     if intervals == "bootstrap":
         drawn = fitted.bootstrap(_REPLICATES, seed)
     else:
-        chance = np.random.default_rng(seed)
-        drawn = _normal(chance, fitted.values, fitted.sandwich(), _SANDWICH_DRAWS)
+        drawn = fitted.draws(_SANDWICH_DRAWS, seed)
+    in_order, drawn = drawn, drawn + fitted.stretches(len(drawn), seed)
     names = design.parameters
     count = len(names.entrants)
     seat, covariate = names.seat_columns, names.covariate_columns
     estimate = Estimate(
-        names.entrants, CENTRE + _points(fitted.values[:count]), CENTRE + _points(drawn[:, :count])
+        names.entrants,
+        CENTRE + _points(fitted.values[:count]),
+        CENTRE + _points(drawn[:, :count]),
+        CENTRE + _points(in_order[:, :count]),
     )
     seat_values, seat_draws = _points(fitted.values[seat]), _points(drawn[:, seat])
     return Strengths(
@@ -86,11 +89,6 @@ def _points(logits: Floats) -> Floats:
     if not logits.shape[-1]:
         return logits
     return np.asarray(POINTS * (logits - logits.mean(axis=-1, keepdims=True)))
-
-
-def _normal(chance: np.random.Generator, mean: Floats, covariance: Floats, count: int) -> Floats:
-    factor = np.linalg.cholesky(covariance)
-    return np.asarray(mean + chance.normal(size=(count, len(mean))) @ factor.T)
 
 
 def _islands(design: Choices) -> tuple[tuple[str, ...], ...]:

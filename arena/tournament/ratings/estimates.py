@@ -40,6 +40,8 @@ class Estimate:
     """[n]."""
     draws: Floats
     """[B, n], centred where the method's error is: their quantiles are the interval."""
+    in_order: Floats | None = None
+    """[B, n]: draws without what draws the whole table out or in, by which the order is judged; None: `draws`."""
 
     def effect(self, entrant: str) -> Effect:
         place = self.entrants.index(entrant)
@@ -64,7 +66,7 @@ class Estimate:
     def _deviations(self) -> Iterator[Floats]:
         """[n, n] for each draw: how much smaller the row's lead over the column is than estimated."""
         count = int(np.clip(_PAIRWISE_WORK / len(self.entrants) ** 2, *_PAIRWISE_DRAWS))
-        for row in self.draws[:count] - self.values:
+        for row in (self.draws if self.in_order is None else self.in_order)[:count] - self.values:
             yield row[None, :] - row[:, None]
 
     @cached_property

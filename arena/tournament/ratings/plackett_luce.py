@@ -8,6 +8,7 @@ field, and where equals meet equals, which says little of how far the best and t
 all of the table may be drawn out or in (Kass & Steffey 1989). Knows no results.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,8 +25,8 @@ _WIDTHS, _USUAL = (0.03, 10.0), 2.0
 _WIDER = 1.25
 """The prior is wider than the learned deviation by this much: at 1 the best and the last are drawn in so far that
 their intervals miss, at 1.5 Swiss ratings spread again; from simulation, as in `test_coverage`."""
-_NUDGE, _MOST_DOUBT = 0.2, 1.0
-"""Step of log deviation over which its curvature is taken, and the largest error that is believed."""
+_SURELY, _FAR = 2.0, 2.5
+"""Nats by which the evidence falls two standard errors off; standard errors that a draw may lie off at most."""
 _STEPS = 100
 _LEVERAGE = 0.9
 """A pair that is all we know of an entrant says nothing of its own error: the prior must."""
@@ -42,15 +43,14 @@ class Fit:
     """[parameters, parameters]: minus the second derivative of the penalised log-likelihood."""
     ridge: Floats
     """[parameters]: the prior's part of it."""
-    doubt: float = 0.0
-    """Standard error of the log of the strengths' deviation."""
+    doubt: tuple[float, float] = (1.0, 1.0)
+    """Two standard errors to either side, as factors of the strengths' deviation."""
 
     def sandwich(self) -> Floats:
-        """Covariance [parameters, parameters]: H⁻¹ (Σ uuᵀ / (1 − h)² + Λ) H⁻¹ + ssᵀ (Liang & Zeger 1986).
+        """Covariance [parameters, parameters]: H⁻¹ (Σ uuᵀ / (1 − h)² + Λ) H⁻¹ (Liang & Zeger 1986).
 
         u is one cluster's score, h its leverage, which makes up for few clusters as leaving out one at a time does
-        (CR3 of Bell & McCaffrey 2002). Λ, the prior's precision, stands for not knowing the prior's centre, s, the
-        stretch, for not knowing its width.
+        (CR3 of Bell & McCaffrey 2002). Λ, the prior's precision, stands for not knowing the prior's centre.
         """
         _, chance = _probabilities(self.choices, self.values)
         scores = _centred(self.choices, chance)[self.choices.chosen]
@@ -58,11 +58,16 @@ class Fit:
         meat = by_cluster.T @ _scaled(by_cluster, (1 - self.leverage) ** -2)
         meat = meat.toarray() + np.diag(self.ridge)
         half = linalg.solve(self.precision, meat, assume_a="pos")
-        stretched = np.outer(self.stretch, self.stretch)
-        return np.asarray(linalg.solve(self.precision, half.T, assume_a="pos") + stretched)
+        return np.asarray(linalg.solve(self.precision, half.T, assume_a="pos"))
+
+    def draws(self, count: int, seed: int) -> Floats:
+        """Draws [count, parameters] of where the truth may lie, by the sandwich: takes milliseconds."""
+        chance = np.random.default_rng(seed)
+        factor = np.linalg.cholesky(self.sandwich())
+        return np.asarray(self.values + chance.normal(size=(count, len(self.values))) @ factor.T)
 
     def bootstrap(self, replicates: int, seed: int) -> Floats:
-        """Draws [replicates, parameters]: each reweighs the clusters and moves the prior's centre, then stretches.
+        """Draws [replicates, parameters]: each reweighs the clusters and moves the prior's centre.
 
         Weights are gamma with mean 1 and variance 1 / (1 − leverage)²: the Bayesian bootstrap (Rubin 1981) with
         the same correction. They are never 0, so nobody's results vanish.
@@ -74,21 +79,31 @@ class Fit:
             weights = chance.gamma(shape) / shape
             centre = chance.normal(0.0, self.ridge**-0.5)
             by_choice = weights[self.choices.cluster]
-            refit, _ = _maximise(self.choices, by_choice, centre, self.ridge, self.values, tolerance=1e-4)
-            row[:] = refit + chance.normal() * self.stretch
+            row[:], _ = _maximise(self.choices, by_choice, centre, self.ridge, self.values, tolerance=1e-4)
         return drawn
+
+    def stretches(self, count: int, seed: int) -> Floats:
+        """[count, parameters]: how far the estimate moves if the strengths' deviation is drawn anew.
+
+        That draws the whole table out or in and changes no order. A parabola through the estimates two standard
+        errors to either side, since whoever never lost falls less with a narrow prior than rises with a wide one.
+        """
+        own = np.arange(len(self.ridge)) < len(self.choices.parameters.entrants)
+        once, centre = np.ones(len(self.choices.starts)), np.zeros(len(self.ridge))
+        narrow, wide = (
+            _maximise(self.choices, once, centre, np.where(own, self.ridge / factor**2, self.ridge), self.values)[
+                0
+            ]
+            for factor in self.doubt
+        )
+        z = np.clip(np.random.default_rng((seed, 1)).normal(size=(count, 1)), -_FAR, _FAR)
+        return np.asarray(z * (wide - narrow) / 4 + z**2 * (wide + narrow - 2 * self.values) / 8)
 
     def surprise(self) -> dict[str, float]:
         """Match id → bits of surprise: −log2 of the probability of what happened."""
         log_chance, _ = _probabilities(self.choices, self.values)
         bits = np.bincount(self.choices.result, -log_chance / np.log(2), len(self.choices.results))
         return {result.match.id: float(b) for result, b in zip(self.choices.results, bits, strict=True)}
-
-    @cached_property
-    def stretch(self) -> Floats:
-        """[parameters]: how far the estimate moves with one standard error of the prior's log deviation."""
-        own = np.arange(len(self.ridge)) < len(self.choices.parameters.entrants)
-        return np.asarray(linalg.solve(self.precision, 2 * self.doubt * self.ridge * self.values * own, assume_a="pos"))
 
     @cached_property
     def leverage(self) -> Floats:
@@ -105,10 +120,10 @@ class Fit:
 
 def fit(choices: Choices, prior: float | None = None) -> Fit:
     """The penalised maximum-likelihood estimate; `prior` is the strengths' deviation in logits, None: learned."""
-    doubt = 0.0
+    doubt = 1.0, 1.0
     if prior is None:
-        learned, doubt = _learned(choices)
-        prior = _WIDER * learned
+        learned, low, high = _learned(choices)
+        prior, doubt = _WIDER * learned, (low / learned, high / learned)
     ridge = _ridge(choices, prior)
     start = np.zeros(len(ridge))
     values, precision = _maximise(choices, np.ones(len(choices.starts)), start, ridge, start)
@@ -121,9 +136,9 @@ def _ridge(choices: Choices, deviation: float) -> Floats:
     return ridge
 
 
-def _learned(choices: Choices) -> tuple[float, float]:
+def _learned(choices: Choices) -> tuple[float, ...]:
     """The strengths' deviation of highest marginal likelihood, by Laplace's method, times its own prior; and the
-    standard error of its log, from the curvature there.
+    deviations two standard errors below and above, where the evidence has fallen as a normal one does.
 
     The prior is Rayleigh: it keeps the deviation about one standard error off 0, where all would be called equal
     (Chung et al. 2013, "A nondegenerate penalized likelihood estimator for variance parameters").
@@ -142,8 +157,16 @@ def _learned(choices: Choices) -> tuple[float, float]:
 
     low, high = np.log(_WIDTHS)
     found = optimize.minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.1})
-    around = loss(found.x - _NUDGE) - 2 * loss(found.x) + loss(found.x + _NUDGE)
-    return float(np.exp(found.x)), min(_NUDGE / max(around, 1e-12) ** 0.5, _MOST_DOUBT)
+    edge = loss(found.x) + _SURELY
+    ends = (_crossing(lambda at: loss(at) - edge, found.x, end) for end in (low, high))
+    return tuple(float(np.exp(at)) for at in (found.x, *ends))
+
+
+def _crossing(excess: Callable[[float], float], inside: float, outside: float) -> float:
+    """Where the excess turns positive on the way from inside to outside; outside, if nowhere."""
+    if excess(outside) <= 0:
+        return outside
+    return float(optimize.brentq(excess, inside, outside, xtol=0.05))
 
 
 def _maximise(

@@ -59,7 +59,7 @@ class Player:
     """Plays either seat, so that it can meet anyone in a tournament: `Asker` or `Keeper(slips)`."""
 
     def __init__(self, slips: float = 0.0) -> None:
-        self._parts = {"asker": Asker(), "keeper": Keeper(slips)}
+        self._parts: dict[str, Asker | Keeper] = {"asker": Asker(), "keeper": Keeper(slips)}
 
     async def act(self, observation: Observation) -> Action:
         return await self._parts[observation.seat].act(observation)

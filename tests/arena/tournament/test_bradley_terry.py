@@ -129,11 +129,11 @@ def test_one_sided_results_do_not_blow_up(scores: list[float], intervals: str) -
     found = strengths(results, entrants=["a", "b", "idle"], intervals=intervals)  # type: ignore[arg-type]
     assert np.all(np.abs(found.estimate.values - 1500) < 1500)
     assert np.all(np.isfinite(found.estimate.draws))
-    # Of somebody who never played we know the least.
+    # Of somebody who never played we know the least; quantiles of 400 draws are off by a few percent.
     widths = {
         name: found.estimate.effect(name).high - found.estimate.effect(name).low for name in ("a", "b", "idle")
     }
-    assert widths["idle"] >= 0.9 * max(widths.values())
+    assert widths["idle"] >= 0.85 * max(widths.values())
     assert widths["idle"] > 100
 
 

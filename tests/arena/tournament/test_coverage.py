@@ -45,7 +45,8 @@ def test_sandwich_intervals_of_ratings_seats_and_gaps(luck: float, rounds: int) 
 
 @pytest.mark.slow
 def test_intervals_where_results_choose_who_meets_next() -> None:
-    """Swiss, 24 entrants, 6 rounds of pairs: the hard case, a little short of 95 (a fixed wide prior: 82)."""
+    """Swiss, 24 entrants, 6 rounds of pairs: equals meet, so the spread of the field is hardly known (a fixed wide
+    prior: 82; a learned width taken as known: 90)."""
     chance = np.random.default_rng(17)
     covered = []
     for seed in range(20):
@@ -53,7 +54,7 @@ def test_intervals_where_results_choose_who_meets_next() -> None:
         true -= true.mean()
         results = swiss(true, chance, rounds=6)
         covered.append(inside(strengths(results, intervals="sandwich", seed=seed).estimate, 1500 + POINTS * true))
-    assert 0.90 <= np.mean(covered) <= 0.98
+    assert 0.92 <= np.mean(covered) <= 0.98
 
 
 @pytest.mark.slow
@@ -65,7 +66,8 @@ def test_bootstrap_intervals() -> None:
         true = chance.normal(size=6)
         true -= true.mean()
         design = choices(round_robin(true, chance, rounds=2, seat=SEAT))
-        drawn = fit(design).bootstrap(100, seed)[:, :6]
+        fitted = fit(design)
+        drawn = (fitted.bootstrap(100, seed) + fitted.stretches(100, seed))[:, :6]
         centred = drawn - drawn.mean(axis=1, keepdims=True)
         covered.append(inside(Estimate(design.parameters.entrants, true, centred), true))
     assert 0.91 <= np.mean(covered) <= 0.99  # 180 intervals know their share to ± 3 points

@@ -69,7 +69,7 @@ def test_a_kill_at_any_byte_leaves_matches_whole_or_absent(tmp_path_factory, cut
 
 
 def test_an_index_tells_what_a_batch_holds_without_reading_it(tmp_path: Path) -> None:
-    """The batches are emptied of sense, byte for byte, after they were indexed: a listing does not look at them."""
+    """The batches are overwritten, byte for byte, after they were indexed: a listing does not look at them."""
     folder = filled(tmp_path / "cup")
     read = {batch: folder.listing(batch) for batch in folder.batches()}
     folder.index()

@@ -10,6 +10,8 @@ from simarena.arena.messages import Action, Observation
 from simarena.arena.specs import AgentSpec
 from simarena.simulators.scenarios.pettingzoo import Chance, PettingZoo, games
 
+pytest.importorskip("pettingzoo", reason="an extra: pip install 'simarena[pettingzoo]'")
+
 CHANCE = "simarena.simulators.scenarios.pettingzoo:Chance"
 SHORT = {
     "chess_v6": 4000,

@@ -38,7 +38,7 @@ def test_checkpoints_and_anchors_serve_the_same_held_out_customers(tmp_path: Pat
 def test_where_two_seats_learn_everyone_meets_the_runs_own_anchors(tmp_path: Path) -> None:
     script = rate_checkpoints(run(tmp_path / "run", (0, 10), "secret-tiny"))
     assert list(script.entrants) == ["step-0", "step-10", "teacher", "player", "echo"]
-    assert script.entrants["teacher"].options == {"slips": 0.4}
+    assert script.entrants["teacher"].options == {"slips": 0.6}
     assert script.entrants["player"].options == {}
     contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
     assert set(contest.sides) == {"asker", "keeper"}

@@ -1,6 +1,7 @@
 """Recipe files: reads TOML by name or path, applies `key=value` overrides, and says clearly what is wrong.
 
-Owns the wording of every recipe error. Knows no key: those are in `config.py`.
+Owns what is special about recipes: choices that have keys of their own, and learners. Knows no key: those are in
+`config.py`.
 """
 
 import tomllib
@@ -11,11 +12,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from simarena.arena import toml_files
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.training.config import LearnerOptions, Recipe
 from simarena.training.credit import RULES
 from simarena.training.losses import LOSSES
 
+WHAT = "recipe"
+"""What errors call it."""
 FOLDER = Path(__file__).parent / "recipes"
 _CHOICES: Mapping[str, tuple[str, Mapping[str, tuple[type[BaseModel], Any]]]] = {
     "credit": ("rule", RULES),
@@ -52,13 +56,11 @@ def parse(data: Mapping[str, Any]) -> Recipe:
 def _read(name: str) -> dict[str, Any]:
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml_files.read(path, WHAT)
     except FileNotFoundError:
         if name.endswith(".toml"):
             raise UsageError(f"no recipe file {name!r}") from None
         raise UnknownName("recipe", name, names()) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read recipe {str(path)!r}: {error}") from None
 
 
 def _apply(data: dict[str, Any], override: str) -> None:
@@ -93,18 +95,11 @@ def _explain(error: ErrorDetails) -> UsageError:
         if error["type"] == "extra_forbidden" and len(path) == 2:
             return _unused(section, chosen, path[-1])
     key = ".".join([*named, *path])
-    if error["type"] == "extra_forbidden":
-        prefix = "".join(f"{part}." for part in named)
-        return UnknownName("recipe key", key, _keys(LearnerOptions if named else Recipe, prefix))
     if error["type"] == "union_tag_invalid":
         tag, table = _CHOICES[section]
         return UnknownName(f"{section}.{tag}", str(error["ctx"]["tag"]), table)
-    if error["type"] == "missing":
-        return UsageError(f"recipe key {key!r} is missing")
-    problem = error["msg"].removeprefix("Value error, ")
-    if isinstance(error["input"], Mapping | BaseModel):
-        return UsageError(f"recipe: {problem}")
-    return UsageError(f"recipe key {key!r} = {error['input']!r}: {problem}")
+    prefix = "".join(f"{part}." for part in named)
+    return toml_files.explain(error, WHAT, key, lambda: _keys(LearnerOptions if named else Recipe, prefix))
 
 
 def _unused(section: str, chosen: str, key: str) -> UsageError:

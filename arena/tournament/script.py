@@ -8,7 +8,6 @@ import importlib
 import os
 import runpy
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from simarena.arena import toml_files
 from simarena.arena.bus.redaction import redact
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.messages import Frozen, Limits
@@ -31,6 +31,9 @@ from simarena.arena.protocols import Scenario
 from simarena.arena.tournament.contest import Contest, Meeting
 from simarena.arena.tournament.formats import KINDS, Format
 from simarena.arena.tournament.results import Result
+
+WHAT = "tournament script"
+"""What errors call it."""
 
 
 class Entrant(Frozen):
@@ -179,7 +182,7 @@ class Script(Frozen):
                 trials=self.trials,
             )
         except ValidationError as error:
-            raise UsageError(_problem(error.errors()[0])) from None
+            raise toml_files.explain(error.errors()[0], WHAT, "", tuple) from None
         if self.budget.matches is not None and self.budget.matches < contest.size:
             raise UsageError(
                 f"budget.matches = {self.budget.matches} is less than one meeting, which is played as "
@@ -202,7 +205,10 @@ def load(path: Path) -> Script:
 
     Raises UsageError with the key, the value and the fix, and UnknownName with the nearest valid key.
     """
-    data = _python(path) if path.suffix == ".py" else _toml(path)
+    try:
+        data = _python(path) if path.suffix == ".py" else toml_files.read(path, WHAT)
+    except FileNotFoundError:
+        raise UsageError(f"no {WHAT} {str(path)!r}: give a .toml or .py file, or a training run") from None
     data.setdefault("name", path.stem)
     return parse(data)
 
@@ -216,22 +222,11 @@ def parse(data: Mapping[str, Any]) -> Script:
         raise _explain(min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")) from None
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(
-            f"no tournament script {str(path)!r}: give a .toml or .py file, or a training run"
-        ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-
-
 def _python(path: Path) -> dict[str, Any]:
     """What `tournament()` of the file returns. Its folder is on the path, so the file may name its own
     functions."""
     if not path.is_file():
-        raise UsageError(f"no tournament script {str(path)!r}")
+        raise FileNotFoundError(path)
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))  # for workers
@@ -251,22 +246,13 @@ def _explain(error: ErrorDetails) -> UsageError:
     if path[:1] == ["format"] and len(path) > 1:
         path.pop(1)
     key = ".".join(path)
-    if error["type"] == "extra_forbidden":
-        return UnknownName("key", key, _siblings(path, error))
     if error["type"] == "union_tag_invalid":
         return UnknownName("format.kind", str(error["ctx"]["tag"]), [*KINDS, "function"])
     if error["type"] == "union_tag_not_found":
         return UsageError(f"format.kind is missing: one of {', '.join([*KINDS, 'function'])}")
-    if error["type"] == "missing":
-        return UsageError(f"key {key!r} is missing")
     if error["type"] == "string_pattern_mismatch" and path[0] == "entrants":
         return UsageError(f"entrant {error['input']!r}: names hold letters, digits and _ . + - only")
-    return UsageError(f"key {key!r}: {_problem(error)}" if key else _problem(error))
-
-
-def _problem(error: ErrorDetails) -> str:
-    given = "" if isinstance(error["input"], Mapping | BaseModel) else f"{error['input']!r}: "
-    return given + error["msg"].removeprefix("Value error, ")
+    return toml_files.explain(error, WHAT, key, lambda: _siblings(path, error))
 
 
 def _siblings(path: Sequence[str], error: ErrorDetails) -> Iterator[str]:

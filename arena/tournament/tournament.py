@@ -3,7 +3,7 @@
 Its only state is the list of results, so it goes on from any folder, and its table is the same for any order in
 which matches end and any number of workers: draws are made from complete draws only, and everything random has a
 name. Where no result decides who meets next, all rounds are one draw, and no worker waits for a round to end.
-Matches that fail by nobody's fault are played again; one that keeps failing is void. Knows no rating and no screen.
+Matches that fail by nobody's fault are played again; one that keeps failing is void. Knows no rating, no screen.
 """
 
 import asyncio

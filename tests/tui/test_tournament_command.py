@@ -135,7 +135,7 @@ def test_a_dry_run_counts_and_times_and_keeps_nothing(cli, cup: Path) -> None:
             ('kind = "swiss"', 'kind = "gauntlet"\nchallengers = ["strng"]'),
             "unknown challenger 'strng': did you mean",
         ),
-        (("seed = 3", "sed = 3"), "unknown key 'sed': did you mean 'seed'?"),
+        (("seed = 3", "sed = 3"), "unknown tournament script key 'sed': did you mean 'seed'?"),
     ],
 )
 def test_bad_scripts_are_one_line_and_leave_nothing(cli, cup: Path, change: tuple[str, str], says: str) -> None:

@@ -30,18 +30,18 @@ def test_seats_the_scenario_casts_are_not_competed_for() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"formt": {}}, "unknown key 'formt': did you mean 'format'?"),
+        ({"formt": {}}, "unknown tournament script key 'formt': did you mean 'format'?"),
         ({"format": {"kind": "swis", "rounds": 3}}, "unknown format.kind 'swis': did you mean 'swiss'?"),
         ({"format": {"kind": "swiss", "round": 3}}, "'format.round': did you mean 'format.rounds'?"),
         ({"format": {"kind": "swiss"}}, "key 'format.rounds' is missing"),
         ({"format": {}}, "format.kind is missing: one of round-robin, swiss"),
-        ({"budget": {"match": 3}}, "unknown key 'budget.match': did you mean 'budget.matches'?"),
-        ({"budget": {"matches": 0}}, "key 'budget.matches': 0: Input should be greater than or equal to 1"),
+        ({"budget": {"match": 3}}, "unknown tournament script key 'budget.match': did you mean 'budget.matches'?"),
+        ({"budget": {"matches": 0}}, "key 'budget.matches' = 0: Input should be greater than or equal to 1"),
         ({"entrants": {"x": {"agent": "echo", "option": {}}, "y": "echo"}}, "did you mean 'entrants.x.options'?"),
         ({"entrants": {"x/1": "echo", "y": "echo"}}, "entrant 'x/1': names hold letters, digits"),
         ({"entrants": {"x": "echo"}}, "key 'entrants': "),
         ({"bus": "redis://:secret@host/0"}, "bus holds a password"),
-        ({"stop": {"error": 0.7}}, "key 'stop.error': 0.7"),
+        ({"stop": {"error": 0.7}}, "key 'stop.error' = 0.7"),
     ],
 )
 def test_errors_name_key_value_and_fix(change: dict, says: str) -> None:

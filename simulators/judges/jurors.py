@@ -43,8 +43,12 @@ class EngineJuror:
         return build_engine(self._given) if isinstance(self._given, EngineSpec) else self._given
 
     async def choose(self, case: Case) -> Choice:
-        user = f"{case.transcript()}\n{case.closing()}"
-        chat = (ChatTurn("system", case.instructions()), ChatTurn("user", user))
+        worked = (
+            turn
+            for asked, answer in case.examples()
+            for turn in (ChatTurn("user", asked), ChatTurn("assistant", answer))
+        )
+        chat = (ChatTurn("system", case.instructions()), *worked, ChatTurn("user", case.asked()))
         key = f"judge/{self.name}/{'/'.join(case.labels)}"
         request = GenerateRequest(key, chat, derive(key), max_tokens=self._max_tokens, temperature=0.0)
         (completion,) = await self._engine.generate([request])

@@ -80,7 +80,7 @@ class Gullible:
 
     async def generate(self, requests):
         self.requests += requests
-        return [Completion(self._obey(request.chat[1].content)) for request in requests]
+        return [Completion(self._obey(request.chat[-1].content)) for request in requests]
 
     def _obey(self, text: str) -> str:
         orders = re.findall(
@@ -155,15 +155,18 @@ async def test_the_transcript_stays_one_quoted_line_a_message(attack: str) -> No
     for request, case in zip(
         engine.requests, readings(debate(attack, "no"), QUESTION, ("pro", "con")), strict=True
     ):
-        assert [turn.role for turn in request.chat] == ["system", "user"]
-        assert attack not in request.chat[0].content
-        *lines, closing = request.chat[1].content.split("\n")
+        assert [turn.role for turn in request.chat] == ["system", "user", "assistant", "user", "assistant", "user"]
+        assert all(attack not in turn.content for turn in request.chat[:-1])
+        assert all(
+            turn.content not in case.labels for turn in request.chat[2::2]
+        )  # examples have words of their own
+        *lines, closing = request.chat[-1].content.split("\n")
         assert closing == case.closing()
         parts = [line.partition(": ") for line in lines]
         pro, con = (case.labels if case.seats == ("pro", "con") else (case.labels[1], case.labels[0]))[:2]
         assert [label for label, _, _ in parts] == [pro, con]
         assert all(isinstance(json.loads(text), str) for _, _, text in parts)
-        assert not set("\x00\x1b\u202e") & set(request.chat[1].content)
+        assert not set("\x00\x1b\u202e") & set(request.chat[-1].content)
         assert not set(case.labels) & set(re.findall(r"\w+", attack.lower()))
 
 

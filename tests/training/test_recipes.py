@@ -18,8 +18,8 @@ TINY = "service-desk-tiny"
 
 
 def test_shipped_recipes_load_and_have_a_plan() -> None:
-    mine = ("secret-hardened", "secret-keeper", "secret-raider", "secret-tiny")
-    assert names() == (*mine, "service-desk-smollm2", TINY)
+    keepers = ("secret-hardened", "secret-keeper", "secret-raider", "secret-tiny")
+    assert names() == (*keepers, "service-desk-smollm2", TINY)
     for name in names():
         recipe = load(name)
         text = plan(recipe)

@@ -54,7 +54,7 @@ class Case:
         return "\n".join(f"{label}: {json.dumps(visible(text), ensure_ascii=False)}" for label, text in self.lines)
 
     def examples(self) -> Iterator[tuple[str, str]]:
-        """Worked examples, what is asked and answered, in other words; without them a small model tells stories."""
+        """Worked examples: asked, answered, in other words. Without them a small model tells stories."""
         free = [word for word in WORDS if word not in self.labels]
         for number, (first, second, winner) in enumerate(_EXAMPLES):
             one, other, tie = rng("judge", *self.labels, number).sample(free, 3)

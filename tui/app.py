@@ -6,6 +6,7 @@ Knows which screens there are and nothing of what they show.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, SystemCommand
@@ -38,7 +39,7 @@ class WatchApp(App[int]):
     """The terminal one wants to live in."""
 
     TITLE = "simarena"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     HOVER_EFFECTS_ENABLED = False
     BINDINGS: ClassVar[list[BindingType]] = [
         *(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from simarena.tui.bench import bus, overlap, watch
+from simarena.tui.bench import bus, overlap, slowdown, watch
 from simarena.tui.bench.figure import Figure
 
 
@@ -29,7 +29,7 @@ async def test_turns_are_also_measured_over_ray() -> None:
 
 @pytest.mark.slow
 async def test_watching_is_measured_with_a_writer_a_screen_and_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "ROUNDS", 1)
+    monkeypatch.setattr(slowdown, "ROUNDS", 1)
     found = [figure async for figure in watch.measure(rate=100, seconds=6, conversations=20, played=4)]
     figures = {figure.name: figure.value for figure in found}
     assert list(figures) == [

@@ -1,7 +1,8 @@
 """A run that only talks: writes messages and pointers to a bus at a given rate, as a conductor would.
 
 A process of its own, so that what it costs is not the viewer's: `python -m simarena.tui.bench.feeding URL RATE
-SECONDS CONVERSATIONS`. Keeps the pace on the clock: when it fell behind it catches up.
+SECONDS CONVERSATIONS`. Begins with the first line on its stdin, so that whoever measures is ready, and tells on
+stdout how much it wrote. Keeps the pace on the clock: when it fell behind it catches up.
 """
 
 import asyncio
@@ -69,7 +70,9 @@ async def _main(url: str, rate: int, seconds: float, conversations: int) -> None
     bus = await connect(url)
     presence = Presence(bus, RUN)
     await presence.start()
-    print(await feed(bus, rate, seconds, conversations))
+    await asyncio.to_thread(sys.stdin.readline)
+    print(await feed(bus, rate, seconds, conversations), flush=True)
+    await asyncio.to_thread(sys.stdin.readline)  # the run goes on until the viewer has caught up
     await presence.stop()
     await bus.close()
 

@@ -1,29 +1,34 @@
 """What watching costs: how fast a viewer takes in, how soon it answers a key meanwhile, what it holds, and what
 the run loses by being watched.
 
-The app runs headless in this process on a large screen; who writes, and the viewer of a real run, are processes
-of their own. Figures of one run hold for the machine and its load: compare within one run.
+The app runs headless in this process on a large screen; who writes is a process of its own. A key counts as
+answered when the frame that shows its effect has been drawn. Figures of one run hold for the machine and its
+load: beside each stands how long this process waited for a core that others had.
 """
 
 import asyncio
-import signal
 import statistics
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
-from typing import Literal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import cycle
 
-from simarena.arena.arena import SimulatorArena
+from textual import events
+
 from simarena.arena.bus import connect
 from simarena.arena.bus.server import EmbeddedServer
 from simarena.arena.presence import sign_of
+from simarena.tui.app import WatchApp
+from simarena.tui.bench import slowdown
 from simarena.tui.bench.feeding import RUN
 from simarena.tui.bench.figure import Figure, peak_bytes
-from simarena.tui.casting import stand_in
+from simarena.tui.bench.processor import Share
 from simarena.tui.feed.live import Live
 from simarena.tui.feed.source import Source
+from simarena.tui.widgets.listing import Listing
+from simarena.tui.widgets.sheet import Sheet
 
 SIZE = (140, 45)
 KEYS = ("j", "j", "j", "k")
@@ -31,11 +36,8 @@ PAUSE = 0.1
 """Seconds between two keys."""
 KEY_TARGET = 100.0
 """Milliseconds, for 95 of 100 keys."""
-SCENARIO = "service-desk"
-ROUNDS = 3
-"""Times each throughput is taken, in turns."""
-Viewer = Literal["none", "reads", "stalls"]
-_CALL = "import sys; from simarena.tui.main import main; main(['watch', sys.argv[1], '--display', 'json'])"
+LATE = 10.0
+"""Seconds to wait for an answer to a key, and in the end for what was written and not taken in yet."""
 
 
 async def measure(
@@ -46,119 +48,102 @@ async def measure(
     try:
         async for figure in _watching(server.url, rate, seconds, conversations):
             yield figure
-        async for figure in _slowdown(server.url, played):
+        async for figure in slowdown.measure(server.url, played):
             yield figure
     finally:
         await server.stop()
 
 
 async def _watching(url: str, rate: int, seconds: float, conversations: int) -> AsyncIterator[Figure]:
-    writer = await _python("-m", "simarena.tui.bench.feeding", url, str(rate), str(seconds), str(conversations))
+    writer = await _writer(url, rate, seconds, conversations)
     bus = await connect(url)
-    # The writer takes a while to start, and a run without a sign of life would count as lost.
     while await sign_of(bus, RUN) is None:  # noqa: ASYNC110 - a key cannot be waited for
         await asyncio.sleep(PAUSE)
     source = Live(bus, RUN)
     await source.start()
+    assert writer.stdin is not None
+    assert writer.stdout is not None
     try:
-        before, began, worked = source.status().arrived, time.perf_counter(), time.process_time()
-        waits = await _press_keys(source, seconds)
-        arrived, passed = source.status().arrived - before, time.perf_counter() - began
-        busy = 100 * (time.process_time() - worked) / passed
-        written = int((await writer.communicate())[0])
-        yield Figure("ingest", arrived / passed, "messages/s", f"written {written / seconds:,.0f} a second")
-        waits.sort()
-        late = waits[int(0.95 * (len(waits) - 1))]
-        against = f"target {KEY_TARGET:g}; {len(waits)} keys, median {statistics.median(waits):.1f}"
-        yield Figure("key_p95_ms", late, "ms", against)
-        yield Figure("dropped", float(source.status().dropped), "moves", "target 0")
-        yield Figure("viewer_cpu", busy, "% of a core", f"{arrived} messages taken in, {len(waits)} keys answered")
-        held = f"{len(source.conversations)} conversations, the app and its libraries"
-        yield Figure("peak_mb", peak_bytes() / 2**20, "MiB", held)
+        app = Watched(source)
+        async with app.run_test(size=SIZE):
+            await asyncio.sleep(PAUSE)
+            before = Share.now()
+            writer.stdin.write(b"begin\n")
+            keys = await _press_keys(app, seconds)
+            written = int(await writer.stdout.readline())
+            taken = await _caught_up(source, written, before)
+        for figure in _figures(source, written, keys, taken, seconds):
+            yield figure
     finally:
         await source.close()
         with suppress(ProcessLookupError):
             writer.kill()
 
 
-async def _press_keys(source: Source, seconds: float) -> list[float]:
-    """Milliseconds from pressing each key until the app has dealt with it and has drawn what came of it."""
-    from simarena.tui.app import WatchApp
-
-    waits: list[float] = []
-    app = WatchApp(source)
-    async with app.run_test(size=SIZE) as pilot:
-        until = time.perf_counter() + seconds
-        keys = _forever()
-        while time.perf_counter() < until:
-            await asyncio.sleep(PAUSE)
-            began = time.perf_counter()
-            await pilot.press(next(keys))
-            waits.append(1000 * (time.perf_counter() - began))
-    return waits
-
-
-def _forever() -> Iterator[str]:
-    while True:
-        yield from KEYS
-
-
-async def _slowdown(url: str, played: int) -> AsyncIterator[Figure]:
-    """Percent of its turns a second that a run of scripted agents loses while it is watched, and while its viewer
-    has stopped reading."""
-    rates: dict[Viewer, list[float]] = {"none": [], "reads": [], "stalls": []}
-    await _turns(url, max(1, played // 4), "none")
-    for _ in range(ROUNDS):
-        for viewer, taken in rates.items():
-            taken.append(await _turns(url, played, viewer))
-    alone = statistics.median(rates["none"])
-    for name, viewer in (("run_slowdown", "reads"), ("run_slowdown_stalled", "stalls")):
-        taken = rates[viewer]
-        told = f"turns/s alone {_listed(rates['none'])}, so {_listed(taken)}"
-        yield Figure(name, 100 * (1 - statistics.median(taken) / alone), "% of a run", told)
+def _figures(source: Live, written: int, keys: list[Share], taken: Share, seconds: float) -> "list[Figure]":
+    """`taken`: from the first message written to the last one taken in."""
+    arrived = source.status().arrived
+    starved = f"waited {100 * taken.waited / taken.passed:.0f} % of the time for a core"
+    told = f"written {written / seconds:,.0f} a second; {starved}"
+    late, own = (
+        _p95([1000 * wait for wait in waits]) for waits in ([k.passed for k in keys], [k.own for k in keys])
+    )
+    middle = 1000 * statistics.median(key.passed for key in keys)
+    key_told = (
+        f"target {KEY_TARGET:g}; {len(keys)} keys, median {middle:.1f}, p95 {own:.1f} without waiting for a core"
+    )
+    held = f"{len(source.conversations)} conversations, the app and its libraries"
+    cost = f"{1e6 * taken.worked / max(1, arrived):,.0f} µs a message, screen and {len(keys)} keys included"
+    return [
+        Figure("ingest", arrived / taken.passed, "messages/s", told),
+        Figure("key_p95_ms", late, "ms", key_told),
+        Figure("dropped", float(source.status().dropped), "moves", "target 0"),
+        Figure("viewer_cpu", 100 * taken.worked / taken.passed, "% of a core", cost),
+        Figure("peak_mb", peak_bytes() / 2**20, "MiB", held),
+    ]
 
 
-def _listed(rates: list[float]) -> str:
-    return " ".join(f"{rate:,.0f}" for rate in rates)
+def _p95(values: list[float]) -> float:
+    return sorted(values)[int(0.95 * (len(values) - 1))]
 
 
-async def _turns(url: str, played: int, viewer: Viewer) -> float:
-    """Turns a second of a run over this server, with a viewer in a process of its own or without."""
-    async with SimulatorArena("inproc", bus=url) as arena, _viewer(f"{url}#{arena.run}", viewer):
-        began = time.perf_counter()
-        playing = arena.play(
-            SCENARIO, seats={"assistant": stand_in(SCENARIO)}, deals=range(played), concurrency=200
-        )
-        turns = sum([len(episode.turns) async for episode in playing])
-        return turns / (time.perf_counter() - began)
+async def _caught_up(source: Source, written: int, before: Share) -> Share:
+    """From `before` to when all that was written has been taken in."""
+    until = time.perf_counter() + LATE
+    while source.status().arrived < written and time.perf_counter() < until:  # noqa: ASYNC110 - nothing to wait on
+        await asyncio.sleep(PAUSE / 10)
+    return Share.now() - before
 
 
-@asynccontextmanager
-async def _viewer(where: str, viewer: Viewer) -> AsyncIterator[None]:
-    """`simarena watch` on this run, once it follows."""
-    if viewer == "none":
-        yield
-        return
-    process = await _python("-c", _CALL, where)
-    assert process.stdout is not None
-    await process.stdout.readline()
-    if viewer == "stalls":
-        process.send_signal(signal.SIGSTOP)
-    drain = asyncio.create_task(_drain(process))
-    try:
-        yield
-    finally:
-        drain.cancel()
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+class Watched(WatchApp):
+    """The app, and when it has drawn what a key did."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.drawn = asyncio.Event()
+
+    def on_sheet_moved(self, event: Sheet.Moved) -> None:
+        if isinstance(event.sheet, Listing):
+            self.screen.call_after_refresh(self.drawn.set)
 
 
-async def _drain(process: Process) -> None:
-    assert process.stdout is not None
-    while await process.stdout.read(1 << 16):
-        pass
+async def _press_keys(app: Watched, seconds: float) -> list[Share]:
+    """For each key, what it took from its arrival until the frame with its effect was drawn."""
+    answers: list[Share] = []
+    until = time.perf_counter() + seconds
+    for key in cycle(KEYS):
+        if time.perf_counter() >= until:
+            return answers
+        await asyncio.sleep(PAUSE)
+        app.drawn.clear()
+        before = Share.now()
+        app.post_message(events.Key(key, key))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(app.drawn.wait(), LATE)
+        answers.append(Share.now() - before)
+    raise AssertionError("the keys never end")
 
 
-async def _python(*arguments: str) -> Process:
-    return await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=PIPE, stderr=DEVNULL)
+async def _writer(url: str, rate: int, seconds: float, conversations: int) -> Process:
+    called = ("-m", "simarena.tui.bench.feeding", url, str(rate), str(seconds), str(conversations))
+    return await asyncio.create_subprocess_exec(sys.executable, *called, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)

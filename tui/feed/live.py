@@ -33,6 +33,11 @@ from simarena.tui.feed.why import Why
 
 PAGE = 1000
 """Pointers read at once."""
+BITE = 100
+"""Pointers taken in before whoever draws and answers keys gets a turn: some milliseconds."""
+GATHER = 0.05
+"""Seconds between two reads: what came meanwhile is one page. One read a message would cost server and viewer more
+than the messages."""
 WINDOW = 5.0
 """Seconds over which the rate is taken."""
 PAUSE = 0.25
@@ -95,7 +100,7 @@ class Live:
     async def start(self) -> None:
         if self._recorded is not None:
             await self._recorded.start()
-        self._take(await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE))
+        await self._take_in(await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE))
         self._connection = "connected"
         self._tasks = [
             asyncio.create_task(self._follow(), name="pointers"),
@@ -152,17 +157,21 @@ class Live:
                 continue
             if self._connection == "reconnecting":
                 self._connection, self._detail = "connected", ""
-            self._take(entries)
-            await asyncio.sleep(0)  # whoever draws gets its turn between two full pages
+            await self._take_in(entries)
+            if len(entries) < PAGE:
+                await asyncio.sleep(GATHER)
 
     def _away(self, error: BusError) -> None:
         if self.live:
             self._connection, self._detail = "reconnecting", one_line(str(error))
 
+    async def _take_in(self, entries: Sequence[Entry]) -> None:
+        """Take in pointers, oldest first; a key that was pressed meanwhile is answered before the next bite."""
+        for start in range(0, len(entries), BITE):
+            self._take(entries[start : start + BITE])
+            await asyncio.sleep(0)
+
     def _take(self, entries: Sequence[Entry]) -> None:
-        """Take in pointers, oldest first."""
-        if not entries:
-            return
         newest = 0.0
         for entry in entries:
             try:
@@ -213,7 +222,7 @@ class Live:
                 continue
             since = time.monotonic()
             if sign is None or sign == CLOSED:
-                self._take(await self._rest())
+                await self._take_in(await self._rest())
                 self._over("ended" if sign == CLOSED else "lost")
 
     async def _rest(self) -> list[Entry]:

@@ -4,6 +4,7 @@ Its lines, read from its stream as far as they are asked for, and what its turns
 no run.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -70,15 +71,20 @@ class Overheard:
     def _facts(self, row: Row) -> dict[tuple[int, str], TurnFacts]:
         """Each move with what its seat earned from it on, before its next one, as a record will say it."""
         moves = sorted({(line.turn, line.seat) for line in self.lines if line.seat in row.seats})
-        facts: dict[tuple[int, str], TurnFacts] = {}
+        turns: dict[str, list[int]] = {}
         for turn, seat in moves:
-            later = min((t for t, other in moves if other == seat and t > turn), default=None)
-            first = not any(other == seat and t < turn for t, other in moves)
-            reward = sum(
-                value
-                for (t, who), value in self._earned.items()
-                if who == seat and (first or t >= turn) and (later is None or t < later)
+            turns.setdefault(seat, []).append(turn)
+        rewards: dict[tuple[int, str], float] = {}
+        for (turn, seat), value in self._earned.items():
+            if own := turns.get(seat):
+                key = own[max(0, bisect_right(own, turn) - 1)], seat
+                rewards[key] = rewards.get(key, 0.0) + value
+        return {
+            (turn, seat): TurnFacts(
+                turn,
+                seat,
+                rewards.get((turn, seat), 0.0),
+                version=self._versions.get(turn) if seat in row.learners else None,
             )
-            version = self._versions.get(turn) if seat in row.learners else None
-            facts[turn, seat] = TurnFacts(turn, seat, reward, version=version)
-        return facts
+            for turn, seat in moves
+        }

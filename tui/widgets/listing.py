@@ -47,7 +47,7 @@ class Listing(Sheet):
         before = self.row
         at_top = self.cursor == 0
         self._rows, self._empty = rows, empty
-        self._columns = columns(rows, self.width)
+        self._lay_out()
         place = None
         if before is not None and not at_top:
             place = next((i for i, row in enumerate(rows) if row.key == before.key), None)
@@ -76,8 +76,13 @@ class Listing(Sheet):
         return place is not None
 
     def on_resize(self) -> None:
-        self._columns = columns(self._rows, self.width)
+        self._lay_out()
         self.renew()
+
+    def _lay_out(self) -> None:
+        if (wanted := columns(self._rows, self.width)) != self._columns:
+            self._columns = wanted
+            self._kept.clear()
 
     def items(self) -> int:
         return len(self._rows)
@@ -87,6 +92,9 @@ class Listing(Sheet):
 
     def item_at(self, y: int) -> int | None:
         return y if 0 <= y < len(self._rows) else None
+
+    def face(self, y: int) -> object | None:
+        return self._rows[y] if y < len(self._rows) else None
 
     def draw(self, y: int, width: int) -> Text:
         return line(self._rows[y], self._columns) if y < len(self._rows) else self._empty[y]

@@ -116,6 +116,9 @@ class Reader(Sheet):
     def lines(self) -> int:
         return len(self._laid)
 
+    def face(self, y: int) -> object | None:
+        return self._laid[y][1]
+
     def draw(self, y: int, width: int) -> Text:
         return self._laid[y][1]
 

@@ -13,13 +13,16 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from simarena.arena.text import visible
+
+_KEPT = 500
+"""Lines kept as they were drawn."""
 
 
 class Sheet(ScrollView, can_focus=True):
@@ -35,6 +38,12 @@ class Sheet(ScrollView, can_focus=True):
     ]
 
     cursor: reactive[int] = reactive(0, repaint=False)
+    _ground, _inner, _theme = Style.null(), 0, ""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._kept: dict[int, tuple[object, Strip]] = {}
+        """Lines as they were drawn, by place, each with the thing that it was made from."""
 
     class Moved(Message):
         """The cursor is on another item."""
@@ -64,6 +73,11 @@ class Sheet(ScrollView, can_focus=True):
         """Line `y`, in inks."""
         raise NotImplementedError
 
+    def face(self, y: int) -> object | None:
+        """What line `y` is made from: while that is the same object the line is not drawn anew. None: it always
+        is."""
+        return None
+
     def extent(self, item: int) -> tuple[int, int]:
         """First line of an item, and the one after its last."""
         return item, item + 1
@@ -91,18 +105,33 @@ class Sheet(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self.renew()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._ground, inner = self.rich_style, self.width  # the same for all lines of a frame, and slow to ask for
+        if self._inner != inner or self._theme != self.app.theme:
+            self._kept.clear()
+            self._inner, self._theme = inner, self.app.theme
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        base, width = self.rich_style, self.size.width
         if not 0 <= y < self.lines():
-            return Strip.blank(width, base)
-        strip = (
-            inked(self.draw(y, self.width), self.width, self.app.console)
-            .adjust_cell_length(width)
-            .apply_style(base)
-        )
+            return Strip.blank(self.size.width, self._ground)
+        strip = self._drawn(y).adjust_cell_length(self.size.width).apply_style(self._ground)
         if self.marked(y):
             strip = Strip(list(_under(strip, self._cursor_style())), strip.cell_length)
+        return strip
+
+    def _drawn(self, y: int) -> Strip:
+        """The line in its inks; as it was before, where it is still made from the same thing."""
+        face = self.face(y)
+        known = self._kept.get(y)
+        if known is not None and face is not None and known[0] is face:
+            return known[1]
+        strip = inked(self.draw(y, self._inner), self._inner, self.app.console)
+        if len(self._kept) > _KEPT:
+            self._kept.clear()
+        if face is not None:
+            self._kept[y] = face, strip
         return strip
 
     def marked(self, y: int) -> bool:

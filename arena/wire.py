@@ -6,7 +6,7 @@ without Python. Knows the names of streams, not how they are stored.
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from simarena.arena.glance import Glance
 from simarena.arena.messages import Action, Frozen, Observation
@@ -54,6 +54,11 @@ def runs() -> str:
 def alive(run: str) -> str:
     """Key that says `open` while the run lives, and `closed` for a while after."""
     return f"sa:{run}:alive"
+
+
+def bulletin(run: str) -> str:
+    """Trimmed stream of what a run tells of its training, for viewers without its folder."""
+    return f"sa:{run}:b"
 
 
 def dead_letters(run: str) -> str:
@@ -107,3 +112,14 @@ class Pointer(Glance):
     """What the newest turn earned, by seat."""
     checks: dict[str, bool] = Field(default_factory=dict)
     """The outcome's named checks, with the ending."""
+
+
+class Bulletin(Frozen):
+    """Tells viewers of training: what the run is, or one row of its metrics. Producer: the trainer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+    facts: dict[str, JsonValue] | None = None
+    """The run's `name` and resolved `recipe`."""
+    row: dict[str, float] | None = None
+    """`step` and numbers by name, as in metrics.jsonl; those that are none are the strings `NaN`, `Infinity`."""

@@ -20,6 +20,7 @@ from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
 from simarena.training import accounts, alarms, events, opposition
+from simarena.training.bulletin import bulletin
 from simarena.training.config import Recipe
 from simarena.training.contrast import contrast
 from simarena.training.credit import Evidence
@@ -119,7 +120,10 @@ async def _run(
         learners = Learners.of(recipe, models)
         try:
             with folder.on_bus(arena.run, arena.bus.url):
-                return await Run(recipe, folder, arena, learners, trackers, emit).to_the_end(resume, stop)
+                about = {"name": recipe.name, "recipe": recipe.model_dump(mode="json")}
+                async with bulletin(arena.bus, arena.run, about) as copy:
+                    trackers.join(copy)
+                    return await Run(recipe, folder, arena, learners, trackers, emit).to_the_end(resume, stop)
         finally:
             await learners.close()
 

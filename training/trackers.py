@@ -67,6 +67,10 @@ class Trackers:
     ) -> None:
         self._record, self._copies, self._note = record, list(copies), note
 
+    def join(self, copy: Tracker) -> None:
+        """One more copy, from here on."""
+        self._copies.append(copy)
+
     def log(self, step: int, metrics: Metrics) -> None:
         self._record({"step": step, **metrics})
         self._each(lambda copy: copy.log(step, metrics))

@@ -55,7 +55,7 @@ async def measure(url: str, played: int) -> AsyncIterator[Figure]:
         for viewer in VIEWERS[first:] + VIEWERS[:first]:
             taken[viewer].append(await _play(url, played, viewer))
     for name, viewer in (("run_slowdown", "reads"), ("run_slowdown_stalled", "stalls")):
-        yield _figure(name, taken["none"], taken[viewer])  # type: ignore[index]
+        yield _figure(name, taken["none"], taken[viewer])
 
 
 def _figure(name: str, alone: list[_Played], watched: list[_Played]) -> Figure:

@@ -21,6 +21,7 @@ _WORDS = {
     "recorded": "recorded run",
     "following": "following the files of",
     "connected": "connected to",
+    "silent": "no sign of life from",
     "reconnecting": "the bus is away, trying again:",
     "ended": "the run is over:",
     "lost": "the run is gone:",

@@ -2,11 +2,13 @@
 
 Reads the trimmed pointer stream without a group, so nothing waits for it. Every pointer stands alone: what was
 trimmed before it was read is counted as dropped, and rows are right again with their next move. A bus that
-goes away is waited for.
+goes away is waited for, and so is a run that is silent: on a busy machine it may only be starved. Even one that
+was given up is taken up again when it comes back.
 """
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -43,7 +45,9 @@ WINDOW = 5.0
 PAUSE = 0.25
 """Seconds between attempts while the bus is away."""
 GONE = 60.0
-"""Seconds without a bus after which the run counts as lost."""
+"""Seconds without a bus, or a sign of life where no run folder tells more: then the run counts as lost."""
+RETURNED = 10.0
+"""Seconds for which it is said that a run is back."""
 OVERHEARD = 2_000
 """Conversations of which what each turn earned is kept."""
 LIMIT = 20_000
@@ -68,10 +72,20 @@ class Live:
         self._arrived = self._dropped = 0
         self._recent: deque[tuple[float, int]] = deque()
         self._tasks: list[asyncio.Task[None]] = []
+        self._posted = "0"
+        """The newest entry of the bulletin that was read."""
+        self._sign = 0.0
+        """When the run last gave a sign of life, on the clock of the event loop."""
+        self._back = 0.0
+        """When it came back."""
+        self._gone = False
+        """It ended, or its process did: nothing more will ever come."""
 
     @property
     def title(self) -> str:
-        return self._recorded.title if self._recorded is not None else short(self._run)
+        if self._recorded is not None:
+            return self._recorded.title
+        return short(str(self.training.facts.get("name") or self._run))
 
     @property
     def path(self) -> Path | None:
@@ -100,6 +114,12 @@ class Live:
     async def start(self) -> None:
         if self._recorded is not None:
             await self._recorded.start()
+        await self.join()
+
+    async def join(self) -> None:
+        """`start`, where the run folder has been started."""
+        self._sign = asyncio.get_running_loop().time()
+        await self._read_bulletin()
         await self._take_in(await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE))
         self._connection = "connected"
         self._tasks = [
@@ -148,12 +168,12 @@ class Live:
         await self._bus.close()
 
     async def _follow(self) -> None:
-        while self.live:
+        while not self._gone:
             try:
                 entries = await self._bus.read(wire.pointers(self._run), self._after, count=PAGE, block=1.0)
             except BusError as error:
                 self._away(error)
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(PAUSE if self.live else 20 * PAUSE)
                 continue
             if self._connection == "reconnecting":
                 self._connection, self._detail = "connected", ""
@@ -206,24 +226,50 @@ class Live:
         return told
 
     async def _attend(self) -> None:
-        """Notice when the run is over or gone, and which conversations went with what was dropped."""
-        since = time.monotonic()
-        while self.live:
+        """Notice when the run is over, silent, back or gone, and which conversations went with it."""
+        while not self._gone:
             await asyncio.sleep(1.0)
             try:
                 sign = await sign_of(self._bus, self._run)
                 await self._settle_doubts()
+                await self._read_bulletin()
             except BusError as error:
                 self._away(error)
                 if self._recorded is not None and not self._recorded.live:
-                    self._over(self._recorded.status().connection)
-                elif time.monotonic() - since > GONE:
+                    self._over(self._recorded.status().connection, for_good=True)
+                elif self.live and asyncio.get_running_loop().time() - self._sign > GONE:
                     self._over("lost")
                 continue
-            since = time.monotonic()
-            if sign is None or sign == CLOSED:
+            if sign == CLOSED:
                 await self._take_in(await self._rest())
-                self._over("ended" if sign == CLOSED else "lost")
+                self._over("ended", for_good=True)
+            elif sign is None:
+                await self._miss()
+            else:
+                self._hear()
+
+    def _hear(self) -> None:
+        """There was a sign of life."""
+        now = asyncio.get_running_loop().time()
+        if self._connection in ("silent", "lost"):
+            self._connection, self._back = "connected", now
+            self._detail = f"the run is back after {now - self._sign:.0f} s without a sign of life"
+        elif self._back and now - self._back > RETURNED and self._connection == "connected":
+            self._back, self._detail = 0.0, ""
+        self._sign = now
+
+    async def _miss(self) -> None:
+        """There was none. The lock of its run folder tells whether its process lives; else only time tells."""
+        quiet = asyncio.get_running_loop().time() - self._sign
+        dead = self._recorded is not None and not self._recorded.folder.written
+        if not self.live:
+            return
+        if dead or quiet > GONE:
+            await self._take_in(await self._rest())
+            self._over("lost", for_good=dead)
+        else:
+            self._connection = "silent"
+            self._detail = f"no sign of life for {quiet:.0f} s: a starved run comes back by itself"
 
     async def _rest(self) -> list[Entry]:
         """Pointers written before the run closed and not read yet."""
@@ -231,12 +277,26 @@ class Live:
             return await self._bus.read(wire.pointers(self._run), self._after, count=20 * PAGE)
         return []
 
-    def _over(self, how: Connection) -> None:
+    def _over(self, how: Connection, *, for_good: bool = False) -> None:
         self.look_again()
-        self._connection = how
+        self._connection, self._gone = how, for_good
         self._detail = LOST if how == "lost" else ""
         for row in [row for row in self.conversations if row.state == "running"]:
             self.conversations.lose(row.key)
+
+    async def _read_bulletin(self) -> None:
+        """Where there is no run folder here: what the run tells of its training. Raises BusError."""
+        if self._recorded is not None:
+            return
+        while entries := await self._bus.read(wire.bulletin(self._run), self._posted, count=PAGE):
+            for entry in entries:
+                with contextlib.suppress(ValueError):  # a stranger may write here too
+                    told = wire.Bulletin.model_validate_json(entry.payload)
+                    if told.facts is not None:
+                        self.training.describe(told.facts)
+                    if told.row is not None and math.isfinite(told.row.get("step", math.nan)):
+                        self.training.take(told.row)
+            self._posted = entries[-1].id
 
     async def _settle_doubts(self) -> None:
         """Rows whose last move may have been dropped: once their stream is forgotten they have ended."""

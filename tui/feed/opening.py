@@ -10,6 +10,7 @@ from simarena.arena.presence import going_on, sign_of
 from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.tui import runs
+from simarena.tui.feed.arriving import Arriving
 from simarena.tui.feed.live import Live
 from simarena.tui.feed.recorded import Recorded
 from simarena.tui.feed.source import Source
@@ -37,16 +38,24 @@ async def started(where: str) -> Source:
 
 async def _in_folder(name: str) -> Source:
     folder = _locate(name)
-    recorded = Recorded(folder)
-    told = folder.bus() if folder.written else None
-    if told is None or told[1].startswith("memory:"):
+    if not folder.written:
+        return Recorded(folder)
+    told = folder.bus()
+    if told is None:
+        return Arriving(folder, _reach)
+    recorded, (run, shown) = Recorded(folder), told
+    if shown.startswith("memory:"):
         return recorded
-    run, shown = told
     try:
-        return Live(await connect(_with_password(shown)), run, recorded)
+        return Live(await _reach(shown), run, recorded)
     except SimArenaError as error:
         recorded.note(f"following files alone: {error}")
         return recorded
+
+
+async def _reach(shown: str) -> Bus:
+    """The bus at an address as a run folder tells it."""
+    return await connect(_with_password(shown))
 
 
 def _locate(name: str) -> RunFolder:

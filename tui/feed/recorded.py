@@ -19,7 +19,6 @@ from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.training import accounts
 from simarena.training.accounts import Account
-from simarena.training.seating import chair
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Opened, opened_of
 from simarena.tui.feed.rows import row_of, short
@@ -189,22 +188,11 @@ class Recorded:
         written = (self.folder.path / "run.json").stat().st_mtime_ns
         if written == self._described:
             return
-        facts = self.folder.facts()
-        recipe = facts.get("recipe") or {}
-        if not isinstance(recipe, dict):
-            raise self._damaged("run.json", "recipe", recipe, "an object")
-        steps = recipe.get("steps") or 0
-        if not isinstance(steps, int):
-            raise self._damaged("run.json", "recipe.steps", steps, "a whole number")
+        try:
+            self.training.describe(self.folder.facts())
+        except ValueError as error:
+            raise RunFolderError(f"{self.folder.path / 'run.json'} is damaged: {error}; restore it") from None
         self._described = written
-        self.training.facts = facts
-        self.training.total_steps = steps
-        self.training.learners = tuple(short(seat) for seat in _learners(recipe))
-        self.training.revision += 1
-
-    def _damaged(self, file: str, name: str, got: object, wanted: str) -> RunFolderError:
-        shown = one_line(repr(got), 40)
-        return RunFolderError(f"{self.folder.path / file} is damaged: {name} is {shown}, not {wanted}; restore it")
 
     def _read_metrics(self) -> None:
         path = self.folder.path / "metrics.jsonl"
@@ -226,7 +214,9 @@ class Recorded:
             rows = [row for row in map(_metric, lines.split(b"\n")) if row]
             for row in rows:
                 if not math.isfinite(row["step"]):
-                    raise self._damaged("metrics.jsonl", "a step", row["step"], "a finite number")
+                    raise RunFolderError(
+                        f"{path} is damaged: a step is {row['step']}, not a finite number; restore it"
+                    )
             self.training.extend(rows)
         self._metrics = (about.st_ino, offset)
 
@@ -285,12 +275,3 @@ def _metric(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) and isinstance(row.get("step"), int | float) else {}
-
-
-def _learners(recipe: Mapping[str, Any]) -> list[str]:
-    seats = recipe.get("seats")
-    return (
-        sorted(seat for seat, who in seats.items() if chair(str(who)).kind == "learner")
-        if isinstance(seats, dict)
-        else []
-    )

@@ -6,8 +6,9 @@ Also says the one line that a person sees when there is nothing, or no longer an
 from dataclasses import dataclass
 from typing import Literal
 
-Connection = Literal["opening", "recorded", "following", "connected", "reconnecting", "ended", "lost"]
+Connection = Literal["opening", "recorded", "following", "connected", "silent", "reconnecting", "ended", "lost"]
 """`recorded`: a finished run's files. `following`: files of a run that goes on. `connected`: its bus.
+`silent`: its bus is there, the run gives no sign of life.
 `reconnecting`: the bus is away. `ended`: the run closed. `lost`: the run's process is gone without a word."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from simarena.arena.text import one_line
 from simarena.training.alarms import raised
+from simarena.training.seating import chair
 
 LEDGER = "ledger/"
 EVALUATION = "eval/"
@@ -47,6 +48,18 @@ class TrainingBook:
     def step(self) -> int:
         """The newest step told of."""
         return max((max(points) for points in self._series.values() if points), default=0)
+
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """What run.json says the run is. Raises ValueError, in words, if it cannot be that."""
+        recipe = facts.get("recipe") or {}
+        if not isinstance(recipe, dict):
+            raise ValueError(f"recipe is {one_line(repr(recipe), 40)}, not an object")
+        steps = recipe.get("steps") or 0
+        if not isinstance(steps, int):
+            raise ValueError(f"recipe.steps is {one_line(repr(steps), 40)}, not a whole number")
+        self.facts, self.total_steps = dict(facts), steps
+        self.learners = tuple(one_line(seat, 80) for seat in _learners(recipe))
+        self.revision += 1
 
     def take(self, row: Mapping[str, Any]) -> None:
         """One row of metrics: `step` and numbers by name. A step told again replaces what was told."""
@@ -115,3 +128,12 @@ class TrainingBook:
             for name in fresh:
                 self.alarms.append(Alarm(int(row["step"]), name, one_line(words.get(name, name), 300)))
         self._ringing = now
+
+
+def _learners(recipe: Mapping[str, Any]) -> list[str]:
+    seats = recipe.get("seats")
+    return (
+        sorted(seat for seat, who in seats.items() if chair(str(who)).kind == "learner")
+        if isinstance(seats, dict)
+        else []
+    )

@@ -26,6 +26,7 @@ _LAMPS = {
     "connected": ("●", "good"),
     "following": ("●", "good"),
     "opening": ("◌", "warn"),
+    "silent": ("◌", "warn"),
     "reconnecting": ("◌", "warn"),
     "lost": ("✗", "bad"),
 }

@@ -19,6 +19,7 @@ from simarena.arena.post import KEPT_POINTERS, KEPT_SECONDS
 from simarena.arena.presence import Presence
 from simarena.arena.record import RunFolder
 from simarena.arena.specs import AgentSpec
+from simarena.training.bulletin import bulletin
 from simarena.tui.feed.live import Live
 from simarena.tui.feed.opening import started
 from simarena.tui.feed.recorded import Recorded
@@ -134,11 +135,73 @@ def test_the_end_of_a_run_is_noticed(clean: bool, how: str) -> None:
         else:
             assert presence._task is not None
             presence._task.cancel()
-        await asyncio.sleep(6)
+        await asyncio.sleep(6 if clean else 70)
         assert (live.live, live.status().connection, live.status().over) == (False, how, True)
         row = live.conversations.get("a")
         assert row is not None
         assert row.state == "lost"
+        await live.close()
+
+    run_virtual(drill())
+
+
+def test_a_starved_run_is_waited_for_and_taken_up_again() -> None:
+    async def drill() -> None:
+        store = MemoryStore()
+        bus, presence = MemoryBus(store), Presence(MemoryBus(store), "r")
+        await presence.start()
+        await bus.push(wire.pointers("r"), pointer(1, "a"))
+        live = Live(MemoryBus(store), "r")
+        await live.start()
+        for silence, state in ((8.0, "silent"), (90.0, "lost")):
+            assert presence._task is not None
+            presence._task.cancel()
+            await asyncio.sleep(silence)
+            assert live.status().connection == state
+            assert "no sign of life" in live.status().detail or state == "lost"
+            await presence.start()
+            await bus.push(wire.pointers("r"), pointer(2, "a", turn=2))
+            await asyncio.sleep(2.5)
+            assert (live.status().connection, live.live) == ("connected", True)
+            assert "the run is back after" in live.status().detail
+            row = live.conversations.get("a")
+            assert row is not None
+            assert (row.state, row.turn) == ("running", 2)
+            await asyncio.sleep(12)
+            assert live.status().detail == ""
+        await presence.stop()
+        await asyncio.sleep(3)
+        assert live.status().connection == "ended"
+        await live.close()
+
+    run_virtual(drill())
+
+
+def test_who_has_no_folder_sees_curves_ledger_and_alarms() -> None:
+    async def drill() -> None:
+        store = MemoryStore()
+        presence = Presence(MemoryBus(store), "r")
+        await presence.start()
+        about = {"name": "mine", "recipe": {"steps": 3, "seats": {"assistant": "learner", "user": "persona"}}}
+        async with bulletin(MemoryBus(store), "r", about) as told:
+            told.log(0, {"eval/success": 0.25})
+            live = Live(MemoryBus(store), "r")
+            await live.start()
+            counts = {"ledger/dispatched": 4.0, "ledger/trained": 4.0}
+            told.log(1, {"outcome/success": 0.5, "train/grad_norm": float("nan"), "alarms/kl": 1.0, **counts})
+            await MemoryBus(store).push(wire.bulletin("r"), b'{"row": {"step": "Infinity"}}')
+            await MemoryBus(store).push(wire.bulletin("r"), b'{"facts": {"recipe": "\x1b[2J"}}')
+            await asyncio.sleep(2)
+            book = live.training
+            assert (live.title, book.total_steps, book.learners) == ("mine", 3, ("assistant",))
+            assert book.series("eval/success") == [(0, 0.25)]
+            assert (book.step, book.ledger_adds_up()) == (1, True)
+            assert [alarm.name for alarm in book.alarms] == ["train/grad_norm", "kl"]
+            late = Live(MemoryBus(store), "r")
+            await late.start()
+            assert repr(late.training.rows) == repr(book.rows)  # a NaN is not equal to itself
+            await late.close()
+        await presence.stop()
         await live.close()
 
     run_virtual(drill())
@@ -224,6 +287,34 @@ async def test_a_folder_leads_to_its_bus_and_credit_to_the_folder(server: Embedd
     again = await started(str(folder.path))
     assert isinstance(again, Recorded)
     assert again.status().connection == "recorded"
+
+
+async def test_a_run_that_comes_to_its_bus_later_is_followed_there(server: EmbeddedServer, tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.describe({"name": "mine"})
+    source = await started(str(folder.path))
+    assert source.status().connection == "following"
+    async with SimulatorArena(bus=server.url) as arena:
+        with folder.on_bus(arena.run, arena.bus.url):
+            await until(lambda: source.status().connection == "connected")
+            await _collect(arena)
+            await until(lambda: len(source.conversations) == 1)
+            (row,) = source.conversations
+            assert (await source.open(row.key)).lines
+    await until(lambda: source.status().over)
+    await source.close()
+    folder.close()
+
+
+async def test_a_run_that_never_comes_to_a_bus_is_followed_by_its_files(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.describe({"name": "mine"})
+    source = await started(str(folder.path))
+    folder.metric({"step": 1, "reward/mean": 0.5})
+    await until(lambda: source.training.step == 1)
+    folder.close()
+    await until(lambda: source.status().over)
+    await source.close()
 
 
 async def test_a_bus_that_cannot_be_reached_leaves_the_files(tmp_path: Path) -> None:

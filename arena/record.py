@@ -42,8 +42,11 @@ class RunFolder:
         self._lock: IO[str] | None = None
 
     @classmethod
-    def create(cls, path: Path) -> Self:
-        """A new, empty run folder that this process writes. Raises UsageError if a run is there already."""
+    def create(cls, path: Path, *, latest: bool = True) -> Self:
+        """A new, empty run folder that this process writes, and the `latest` of its place.
+
+        Raises UsageError if a run is there already.
+        """
         folder = cls(path)
         with _writing(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -53,7 +56,8 @@ class RunFolder:
             raise UsageError(f"{path} already holds a run: give --resume to go on with it, or another folder")
         with _writing(path):
             (path / "episodes").mkdir(exist_ok=True)
-            _point_latest(path)
+            if latest:
+                _point_latest(path)
         return folder
 
     @classmethod

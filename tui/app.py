@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
-from simarena.arena.text import visible
+from simarena.arena.text import one_line, visible
 from simarena.tui import clipboard, settings
 from simarena.tui.feed.opened import Line
 from simarena.tui.feed.rows import Row
@@ -175,8 +176,11 @@ class WatchApp(App[int]):
         self.tell(clipboard.copy(visible(text), self.copy_to_clipboard))
 
     def tell(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short message that goes away by itself. Never parsed as markup."""
-        self.notify(visible(text), severity=severity, timeout=4, markup=False)
+        """A short message that goes away by itself, on the last line of the screen. Never parsed as markup."""
+        ink = {"error": "bad", "warning": "warn"}.get(severity, "strong")
+        room = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Room)), None)
+        if room is not None and room.is_mounted:
+            room.say(Text(f" {one_line(text)}", ink))
 
     # The palette.
 

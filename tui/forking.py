@@ -1,11 +1,12 @@
 """Conversations that a person starts: new ones, and forks of recorded ones, with whoever they choose at the seats.
 
-Owns the grammar of `RUN:EPISODE@TURN`. Played in this process; a fork is recorded in its parent's run folder, in
-a batch of its own that training never reads. Knows no screen and no command line.
+Owns the grammar of `RUN:EPISODE@TURN`. Played in this process; a fork is recorded in its parent's run folder, a
+new one in the folder it is given, each in a batch of its own that training never reads. Knows no screen and no
+command line.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -36,6 +37,8 @@ class New:
     scenario: str
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     deal: int = 0
+    folder: RunFolder | None = None
+    """Where it is recorded; None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def fork_of(text: str) -> Fork:
 async def converse(
     start: New | Fork, who: Mapping[str, str], person: AgentSpec = human.SPEC, emit: Emit = lambda _: None
 ) -> Episode:
-    """Play one conversation to its end; a fork is recorded, and its batch told by `emit`.
+    """Play one conversation to its end; where it was recorded is told by `emit`.
 
     `who` says who sits where, in the words of `simarena play --seat`; `person` is the agent behind `human`. Seats
     left out are cast by the scenario or keep who sat there. Raises UsageError for what cannot be played.
@@ -68,17 +71,23 @@ async def converse(
     chosen = await _cast(start, who, emit)
     seats = {seat: person if spec == human.SPEC else spec for seat, spec in chosen.seats.items()}
     async with _arena(chosen) as arena:
-        if isinstance(start, New):
-            options = dict(start.options)
-            playing = arena.play(start.scenario, options=options, seats=seats, deals=[start.deal])
-            (episode,) = [one async for one in playing]
-            return episode
-        with start.folder.claim("fork") as batch:
-            going_on = arena.fork(start.episode, start.turn, scenario=_rules(start), seats=seats, prefix=batch)
-            (episode,) = [one async for one in going_on]
-            start.folder.write_episodes(batch, [episode])
-    emit(Note(text=f"recorded as {episode.id} in {start.folder.path}"))
+        folder, kind = start.folder, "seat" if isinstance(start, New) else "fork"
+        with folder.claim(kind) if folder is not None else nullcontext("play") as batch:
+            (episode,) = [one async for one in _playing(arena, start, seats, batch)]
+            if folder is not None:
+                folder.write_episodes(batch, [episode])
+    if folder is not None:
+        emit(Note(text=f"recorded as {episode.id} in {folder.path}"))
     return episode
+
+
+def _playing(
+    arena: SimulatorArena, start: New | Fork, seats: Mapping[str, AgentSpec], batch: str
+) -> AsyncIterator[Episode]:
+    if isinstance(start, Fork):
+        return arena.fork(start.episode, start.turn, scenario=_rules(start), seats=seats, prefix=batch)
+    options = dict(start.options)
+    return arena.play(start.scenario, options=options, seats=seats, deals=[start.deal], prefix=batch)
 
 
 @asynccontextmanager

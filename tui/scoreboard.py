@@ -125,6 +125,7 @@ class Scoreboard:
                 return None  # looking at a folder imports nothing that it names
             contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
             graph: nx.DiGraph[str] = draw(contest, self.results)
+            graph.graph["entrants"] = len(contest.entrants)
         except (SimArenaError, KeyError):
             return None
         return graph

@@ -82,6 +82,10 @@ async def test_a_new_conversation_is_played_the_same_way(run: RunFolder) -> None
     episode = await converse(New("service-desk", deal=3), {"assistant": CLERK})
     assert (episode.deal, episode.parent) == (3, None)
     assert run.batches() == ["eval-000000"]
+    again = await converse(New("service-desk", deal=3, folder=run), {"assistant": CLERK})
+    assert run.batches() == ["eval-000000", "seat-000001"]
+    assert list(run.episodes("seat-000001")) == [again]
+    assert again.id.startswith("seat-000001/")
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,8 @@ async def _play(
     async with _opened(script, chosen) as arena:
         judge = Judges(script.judge, folder) if script.judge is not None else None
         remarks = judge.remarks if judge is not None else tuple
-        return await Session(script, folder, players, watch, judge, remarks).play(arena)
+        with folder.on_bus(arena.run, arena.bus.url):
+            return await Session(script, folder, players, watch, judge, remarks).play(arena)
 
 
 async def _estimate(script: Script, chosen: Cast, players: Players, json: bool) -> None:

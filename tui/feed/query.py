@@ -5,8 +5,9 @@
     (version>=10 seat.user:human) /re/   brackets; a regular expression on the newest line
 
 A bare word is looked for in id, labels, agents and the newest line. `field:value` is equality without regard
-to case, with * and ? as wildcards; `field~regex` searches; `< <= > >= = !=` compare numbers. Texts with
-spaces go in double quotes. Fields are in `FIELDS`; `label.NAME`, `seat.NAME` and `returns.SEAT` name one of many.
+to case, with * and ? as wildcards; `field~regex` searches, and raises TooSlow on a text that takes too long;
+`< <= > >= = !=` compare numbers. Texts with spaces go in double quotes. Fields are in `FIELDS`; `label.NAME`,
+`seat.NAME` and `returns.SEAT` name one of many.
 """
 
 import fnmatch
@@ -18,6 +19,7 @@ from functools import cached_property
 
 from simarena.arena.errors import UnknownName, UsageError
 from simarena.arena.text import one_line
+from simarena.tui.feed.expression import search
 from simarena.tui.feed.rows import Row
 
 TEXTS: Mapping[str, Callable[[Row], Iterable[str]]] = {
@@ -124,8 +126,8 @@ class Term(Query):
             return lambda row: (got := number(row)) is not None and compare(got, wanted)
         assert texts is not None
         if self.op == "~":
-            found = re.compile(self.value, re.IGNORECASE).search
-            return lambda row: any(found(text) for text in texts(row))
+            found = search(self.value)
+            return lambda row: any(map(found, texts(row)))
         match = re.compile(fnmatch.translate(self.value.casefold())).match
         if self.op == "!=":
             return lambda row: not any(match(text.casefold()) for text in texts(row))
@@ -271,10 +273,7 @@ def _checked(term: Term) -> Term:
         if term.op == "~":
             raise UsageError(f"query field {term.field!r} is a number: compare it with < <= > >= = or !=")
     elif term.op == "~":
-        try:
-            re.compile(term.value)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise UsageError(f"query: {one_line(term.value, 40)!r} is no regular expression: {error}") from None
+        search(term.value)
     elif term.op in ("<", "<=", ">", ">="):
         raise UsageError(f"query field {term.field!r} is a text: use {term.field}:VALUE or {term.field}~REGEX")
     return term

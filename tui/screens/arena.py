@@ -14,6 +14,7 @@ from simarena.arena.errors import SimArenaError, UsageError
 from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
 from simarena.tui.feed.conversations import ORDERS, Order
+from simarena.tui.feed.expression import TooSlow
 from simarena.tui.feed.query import Everything, Query, compile_query
 from simarena.tui.feed.rows import Row
 from simarena.tui.forking import Fork
@@ -49,7 +50,7 @@ class Arena(Replaying):
         Binding("right_square_bracket", "step_list(1)", "Next conversation", show=False, id="arena.down"),
         Binding("left_square_bracket", "step_list(-1)", "Previous conversation", show=False, id="arena.up"),
         Binding("w", "why", "Why", id="arena.why"),
-        Binding("F", "fork", "Fork here", show=False, id="arena.fork"),
+        Binding("F", "fork", "Fork", id="arena.fork"),
         Binding("y", "copy_line", "Copy what was said", show=False, id="arena.copy"),
         Binding("Y", "copy_all", "Copy the conversation", show=False, id="arena.copy_all"),
         Binding("z", "zoom", "Zoom this pane", show=False, id="arena.zoom"),
@@ -110,13 +111,23 @@ class Arena(Replaying):
         if not now and (store.revision == self._seen or time.monotonic() < self._next_look):
             return
         began, self._seen = time.monotonic(), store.revision
-        keep = None if isinstance(self._query, Everything) else self._query
-        self.listing.show(store.select(keep, self._order, self._descending), self._nothing())
+        self.listing.show(self._chosen_rows(), self._nothing())
         self._next_look = time.monotonic() + _RESTS * (time.monotonic() - began)
         if self._following:
             self._follow_on()
         if self._open_row is None and self.listing.row is not None and not self.has_class("-narrow"):
             self.open(self.listing.row)
+
+    def _chosen_rows(self) -> Sequence[Row]:
+        """The rows that the filter holds for; one that takes too long is given up, and can be mended."""
+        store, query = self.source.conversations, self._query
+        try:
+            return store.select(None if isinstance(query, Everything) else query, self._order, self._descending)
+        except TooSlow as error:
+            self._query = Everything()
+            self.watch_app.tell(str(error), "error")
+            self.prompt.ask("filter", "filter", str(query))
+            return store.select(None, self._order, self._descending)
 
     def _look_at_reader(self) -> None:
         if self._open_row is not None and not self.replaying:
@@ -204,7 +215,7 @@ class Arena(Replaying):
 
     def read(self, row: Row) -> None:
         """Open this conversation and go to it in the list, without a filter if that hides it."""
-        if not self._query(row):
+        if all(one.key != row.key for one in self.listing.rows):
             self._filter(Everything())
         self.listing.go(row.key)
         self.open(row)
@@ -266,6 +277,7 @@ class Arena(Replaying):
                 self._filter(compile_query(event.text))
             except UsageError as error:
                 self.watch_app.tell(str(error), "error")
+                self.prompt.ask("filter", "filter", event.text)  # to be mended, not to be written again
         elif event.purpose == "search":
             self._needle = event.text
             self.action_again(1)

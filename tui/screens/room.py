@@ -65,6 +65,10 @@ class Room(Screen[None]):
     def on_mount(self) -> None:
         self.query_one("#tabs", Line).left = _tabs(self.NAME)
 
+    def say(self, message: Text) -> None:
+        """A message that stands for a moment where the key hints are."""
+        self.query_one("#hints", Hints).say(message)
+
     def on_screen_resume(self) -> None:
         self.glance()
 

@@ -1,6 +1,7 @@
 """Seat: take a seat of a new conversation, or go on from a turn of one on record, with others of one's choice."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import ClassVar
 
@@ -13,10 +14,11 @@ from textual.containers import Horizontal, Vertical
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import SimArenaError, UsageError
 from simarena.arena.messages import Observation
+from simarena.arena.record import RunFolder
 from simarena.arena.specs import build_scenario, table
 from simarena.arena.text import one_line, visible
 from simarena.training.events import Event
-from simarena.tui import seated
+from simarena.tui import runs, seated
 from simarena.tui.board import line as told_in_a_line
 from simarena.tui.briefing import briefing
 from simarena.tui.feed.opened import Opened, line_of, opened_of
@@ -184,20 +186,37 @@ class SeatRoom(Room):
 
     def action_begin(self) -> None:
         if self._start is not None and not self.playing:
+            try:
+                start = self._recorded(self._start)
+            except SimArenaError as error:
+                self._trouble = visible(str(error))
+                self._draw()
+                return
             self._door = seated.open_door(self._asked)
             self._ended, self._trouble = None, ""
             self.reader.say(Text(), Text(" It begins …", "muted"))
             self.query_one("#briefing", Panel).show([])
             self._draw()
             self.reader.focus()
-            self._converse(self._start, {seat: who for seat, who in self._who.items() if who})
+            self._converse(start, {seat: who for seat, who in self._who.items() if who})
+
+    def _recorded(self, start: Start) -> Start:
+        """With a place for its record: the run that is watched, else a folder of its own."""
+        if isinstance(start, Fork):
+            return start
+        path = self.source.path
+        if path is not None:
+            return replace(start, folder=RunFolder.open(path))
+        folder = RunFolder.create(runs.fresh("seat"), latest=False)
+        with closing(folder):
+            folder.describe({"name": f"seat of {start.scenario}"})
+        return replace(start, folder=folder)
 
     @work(exclusive=True, group="seat")
     async def _converse(self, start: Start, who: Mapping[str, str]) -> None:
         try:
             self._ended = await self._talk(start, who, seated.SPEC, self._note)
-            if isinstance(start, Fork):
-                self.source.look_again()  # a folder that nobody writes is not followed
+            self.source.look_again()  # a folder that nobody writes is not followed
         except SimArenaError as error:
             self._trouble = visible(str(error))
         finally:

@@ -1,5 +1,6 @@
-"""Tournament: standings with their intervals, cross-table or bracket, and the matches as they are played."""
+"""Tournament: standings with their intervals, cross-table or bracket, and the matches, those being played first."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.text import Text
@@ -8,9 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from simarena.arena.tournament.results import Result
+from simarena.tui.feed.rows import Row
 from simarena.tui.scoreboard import Scoreboard, Table
 from simarena.tui.screens.room import Room
 from simarena.tui.widgets import contest
+from simarena.tui.widgets.bracket import bracket
 from simarena.tui.widgets.braille import bar
 from simarena.tui.widgets.line import Line
 from simarena.tui.widgets.panel import Panel
@@ -19,6 +22,8 @@ from simarena.tui.widgets.table import Table as Choices
 
 _SHOWN = 2000
 """Newest matches in the list."""
+_LIVE = 200
+"""Matches that are being played in the list."""
 
 
 class Tournament(Room):
@@ -27,6 +32,7 @@ class Tournament(Room):
     NAME = "tournament"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open match", id="tournament.open"),
+        Binding("x", "crosses", "Bracket/cross-table", id="tournament.crosses"),
         Binding("tab", "app.focus_next", "Next pane", show=False, id="tournament.pane"),
         Binding("escape,h", "app.room('arena')", "Back", id="tournament.back"),
     ]
@@ -35,6 +41,8 @@ class Tournament(Room):
         super().__init__()
         self._board: Scoreboard | None = None
         self._drawn = False
+        self._running: list[Row] = []
+        """Matches that are being played, the newest first."""
 
     def body(self) -> ComposeResult:
         yield Line(id="tournament-title", classes="title")
@@ -44,10 +52,10 @@ class Tournament(Room):
                 yield Panel(id="crosses")
                 with Vertical(id="matches-pane"):
                     yield Line(id="matches-columns")
-                    yield Choices[Result](id="matches")
+                    yield Choices[Result | Row](id="matches")
 
     @property
-    def matches(self) -> Choices[Result]:
+    def matches(self) -> Choices[Result | Row]:
         return self.query_one("#matches", Choices)
 
     def on_mount(self) -> None:
@@ -64,30 +72,40 @@ class Tournament(Room):
                 self._say(
                     "This run is no tournament.", "`simarena tournament FILE` plays one;", "then watch its folder."
                 )
-        elif self.watch_app.held is None and (self._board.look() or not self._drawn):
+        elif self.watch_app.held is None and (self._look_at_running() | self._board.look() or not self._drawn):
             self._show(self._board)
         self._drawn = True
 
+    def _look_at_running(self) -> bool:
+        """Says whether a match began, went on or ended."""
+        store = self.source.conversations
+        running = store.select(lambda row: row.state == "running", "started", descending=True)[:_LIVE]
+        fresh, self._running = running != self._running, running
+        return fresh
+
     def _show(self, board: Scoreboard) -> None:
         title = self.query_one("#tournament-title", Line)
-        running = sum(row.state == "running" for row in self.source.conversations)
-        title.left = _title(board.table, len(board.results), running)
+        title.left = _title(board.table, len(board.results), len(self._running))
         title.right = Text(f"{board.trouble} ", "warn")
         table = board.table
-        if not table.standings and not board.results:
+        if not table.standings and not board.results and not self._running:
             self._say("Nothing has been played yet.", "The table appears with the first results.")
             return
         self.query_one("#standings", Panel).fill(
             lambda width: [*contest.standings(table, width), Text(), *contest.words(table)]
         )
-        graph = board.bracket(self.source.training.facts)
-        if graph is not None:
-            lines = [Text(" Bracket", "strong"), *contest.bracket(graph)]
-        else:
-            lines = contest.crosses(board.cross_table(), board.entrants())
-        self.query_one("#crosses", Panel).show(lines)
+        self.query_one("#crosses", Panel).fill(self._crosses(board))
         newest = board.results[-_SHOWN:][::-1]
-        self.matches.fill(newest, [contest.match(result) for result in newest])
+        lines = [*map(contest.running, self._running), *map(contest.match, newest)]
+        self.matches.fill([*self._running, *newest], lines)
+
+    def _crosses(self, board: Scoreboard) -> Callable[[int], list[Text]]:
+        graph = board.bracket(self.source.training.facts)
+        if graph is None:
+            table, names = board.cross_table(), board.entrants()
+            return lambda width: contest.crosses(table, names, width)
+        pairs = {frozenset(contest.playing(row)) for row in self._running}
+        return lambda width: bracket(graph, width, pairs)
 
     def _say(self, *lines: str) -> None:
         self.query_one("#tournament-title", Line).left = Text(" Tournament", "strong")
@@ -98,12 +116,26 @@ class Tournament(Room):
 
     def action_open(self) -> None:
         """Show what was said in this match."""
-        if (result := self.matches.item) is not None:
-            self.watch_app.show_conversation(result.episode)
+        match self.matches.item:
+            case Result() as result:
+                self.watch_app.show_conversation(result.episode)
+            case Row() as row:
+                self.watch_app.show_conversation(row.key)
+
+    def action_crosses(self) -> None:
+        """The bracket or cross-table alone, and back."""
+        self.toggle_class("-crossed")
+        (self.query_one("#crosses", Panel) if self.has_class("-crossed") else self.matches).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys are shown where they do something."""
-        return self.is_mounted and self.matches.item is not None if action == "open" else True
+        match action:
+            case "open":
+                return self.is_mounted and self.matches.item is not None and not self.has_class("-crossed")
+            case "crosses":
+                return self._board is not None and bool(self._board.results or self._running)
+            case _:
+                return True
 
 
 def _title(table: Table, played: int, running: int) -> Text:

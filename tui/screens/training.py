@@ -1,15 +1,16 @@
 """Training: the curves of a run, success by persona, where every episode went, and what needs a look."""
 
-import os
+import time
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Horizontal, VerticalScroll
 
-from simarena.tui import plots
+from simarena.tui import machine, plots
 from simarena.tui.feed.status import Status
 from simarena.tui.feed.training_book import TrainingBook
 from simarena.tui.screens.room import Room
@@ -42,6 +43,7 @@ class Training(Room):
         super().__init__()
         self._seen: tuple[object, ...] | None = None
         self._learner = 0
+        self._gpus: tuple[machine.Gpu, ...] = ()
 
     def body(self) -> ComposeResult:
         yield Line(id="training-title", classes="title")
@@ -54,11 +56,18 @@ class Training(Room):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#figures", Panel).focus()
+        self.set_interval(machine.PERIOD, self._ask_gpus)
+        self._ask_gpus()
+
+    @work(exclusive=True, group="gpus")
+    async def _ask_gpus(self) -> None:
+        if self.is_current:
+            self._gpus = await machine.gpus()
 
     def look(self) -> None:
         book = self.source.training
         names = plots.learners(book)
-        seen = (book.revision, self._learner, self.size)
+        seen = (book.revision, self._learner, self.size, self._gpus, int(time.monotonic() / machine.PERIOD))
         if self.watch_app.held is not None or seen == self._seen:
             return
         self._seen = seen
@@ -72,7 +81,7 @@ class Training(Room):
         self.set_class(not drawn, "-alone")
         panel = self.query_one("#figures", Panel)
         if book.names():
-            panel.fill(lambda width: list(_figures(book, width, self.source.status())))
+            panel.fill(lambda width: list(_figures(book, width, self.source.status(), self._gpus)))
         else:
             panel.show(_nothing(self.source.live))
 
@@ -115,7 +124,7 @@ def _title(book: TrainingBook, names: Sequence[str], chosen: int) -> Text:
     return title
 
 
-def _figures(book: TrainingBook, width: int, status: Status) -> Iterator[Text]:
+def _figures(book: TrainingBook, width: int, status: Status, gpus: Sequence[machine.Gpu]) -> Iterator[Text]:
     """Success by persona, the ledger, the alarms, the machine."""
     shares = plots.personas(book)
     if shares:
@@ -134,13 +143,21 @@ def _figures(book: TrainingBook, width: int, status: Status) -> Iterator[Text]:
     if not book.alarms:
         yield Text(" none", "muted")
     yield Text()
+    yield from _load(status, gpus)
+
+
+def _load(status: Status, gpus: Sequence[machine.Gpu]) -> Iterator[Text]:
+    """How busy this machine and the bus are."""
     yield Text(" Load", "strong")
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    load, cores = machine.cores()
     yield Text.assemble(
-        (" machine    ", "muted"),
+        (" CPU        ", "muted"),
         (f"{load:.1f}", "warn" if load > 2 * cores else "plain"),
         (f" on {cores} cores", "muted"),
     )
+    for gpu in gpus:
+        held = f"{gpu.used:.1f} of {gpu.memory:.0f} GiB"
+        yield Text.assemble((" GPU        ", "muted"), f"{gpu.busy:.0%}", (f"  {held}  {gpu.name}", "muted"))
     if not status.over:
         rate = f"{status.rate:,.0f} messages a second, {status.lag * 1000:,.0f} ms behind"
         yield Text.assemble((" bus        ", "muted"), rate)

@@ -1,13 +1,13 @@
-"""A tournament in lines of text: standings with intervals, cross-table, bracket, matches. Pure."""
+"""A tournament in lines of text: standings with intervals, cross-table, matches. Pure; brackets are next door."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import networkx as nx
 from rich.text import Text
 
 from simarena.arena.text import one_line
 from simarena.arena.tournament.results import Result
+from simarena.tui.feed.rows import Row
 from simarena.tui.scoreboard import Table
 
 _NAME = 18
@@ -42,14 +42,15 @@ def _whisker(low: float, middle: float, high: float, least: float, most: float, 
     return text
 
 
-def crosses(graph: "nx.DiGraph[str]", names: Sequence[str]) -> list[Text]:
-    """Who took how much from whom, in percent of their matches; read along the row."""
-    lines = [
-        Text(f" {'':>3} {'against':<{_NAME}}" + "".join(f"{i:>5}" for i in range(1, len(names) + 1)), "muted")
-    ]
+def crosses(graph: "nx.DiGraph[str]", names: Sequence[str], width: int) -> list[Text]:
+    """Who took how much from whom, in percent of their matches; read along the row. Against as many as fit."""
+    against = names[: max(1, (width - _NAME - 6) // 5)]
+    numbers = "".join(f"{i:>5}" for i in range(1, len(against) + 1))
+    more = f" and {len(names) - len(against)} more" if len(against) < len(names) else ""
+    lines = [Text(f" {'':>3} {f'against{more}':<{_NAME}}{numbers}", "muted")]
     for i, one in enumerate(names, 1):
         line = Text.assemble((f" {i:>3} ", "muted"), one_line(one, _NAME).ljust(_NAME))
-        for other in names:
+        for other in against:
             line.append_text(_share(graph, one, other))
         lines.append(line)
     return lines
@@ -65,30 +66,22 @@ def _share(graph: "nx.DiGraph[str]", one: str, other: str) -> Text:
     return Text(f"{share * 100:>5.0f}", "good" if share > 0.5 else ("bad" if share < 0.5 else "muted"))
 
 
-def bracket(graph: "nx.DiGraph[str]") -> list[Text]:
-    """The meetings of each round; who went on is marked."""
-    rounds: dict[int, list[Mapping[str, Any]]] = {}
-    for node in graph:
-        meeting: Mapping[str, Any] = graph.nodes[node]
-        rounds.setdefault(int(meeting["round"]), []).append(meeting)
-    lines: list[Text] = []
-    for number in sorted(rounds):
-        lines.append(Text(f" round {number}", "muted"))
-        lines += [Text("   ").append_text(_meeting(one)) for one in rounds[number]]
-    return lines
-
-
-def _meeting(meeting: Mapping[str, Any]) -> Text:
-    entrants, winner = meeting["entrants"], meeting.get("winner") or ""
-    text = Text()
-    for i, name in enumerate(entrants):
-        text.append(" – " if i else "", "faint")
-        text.append(one_line(str(name), _NAME), "good" if name == winner else ("muted" if winner else "plain"))
-    return text
-
-
 def match_heading() -> Text:
     return Text(f"   {'round':>5}  {'who':<44}{'ending':<10}", "muted")
+
+
+def running(row: Row) -> Text:
+    """One match that is being played: how far it is, and what was said last."""
+    text = Text.assemble((" ● ", "key"), (f"{'now':>5}  ", "muted"))
+    who = Text("  ").join(Text(one_line(name, 16)) for name in playing(row))
+    who.truncate(43, overflow="ellipsis", pad=True)
+    return text.append_text(who).append(f" turn {row.turn:<5}", "muted").append(row.last, "muted")
+
+
+def playing(row: Row) -> tuple[str, ...]:
+    """The entrants of a match, from the name of its conversation: `r1/ada:alan/1a/7/0`."""
+    parts = row.key.split("/")
+    return tuple(parts[1].split(":")) if len(parts) > 2 else (row.id,)
 
 
 def match(result: Result) -> Text:

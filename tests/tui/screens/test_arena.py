@@ -102,6 +102,34 @@ async def test_a_wrong_filter_is_refused_in_words() -> None:
         await press(pilot, "enter")
         assert lines_with(pilot, "unknown query field 'persna'")
         assert lines_with(pilot, "Conversations 3")
+        assert pilot.app.screen.query_one("Input").value == "persna:x"  # to be mended
+        await typed(pilot, "y")
+        await press(pilot, *["left"] * 5, "o", "enter")
+        assert lines_with(pilot, "None of 3 conversations fits")
+        assert lines_with(pilot, "persona:xy")
+
+
+async def test_a_filter_that_takes_too_long_is_given_up_in_words_and_can_be_mended() -> None:
+    source = desk()
+    source.say("train-4/0/3", "user", "a" * 120 + "b")
+    async with shown(source) as pilot:
+        await press(pilot, "f")
+        await typed(pilot, "/(a+)+$/")
+        await press(pilot, "enter")
+        assert lines_with(pilot, "takes too long on 'aaaaaaa")
+        assert lines_with(pilot, f"Conversations {len(source.conversations)}")
+        assert pilot.app.screen.query_one("Input").value == "/(a+)+$/"
+        await press(pilot, "escape")
+        assert pilot.app.screen.listing.has_focus
+
+
+async def test_a_message_covers_nothing_but_the_hints() -> None:
+    async with shown(desk()) as pilot:
+        before = text_of(pilot).split("\n")
+        await press(pilot, "n")
+        after = text_of(pilot).split("\n")
+        assert "nothing to look for yet" in after[-1]
+        assert after[:-1] == before[:-1]
 
 
 async def test_the_query_of_the_command_line_is_the_first_filter() -> None:

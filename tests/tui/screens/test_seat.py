@@ -17,6 +17,7 @@ from simarena.arena.specs import AgentSpec
 from simarena.tui import seated
 from simarena.tui.feed.recorded import Recorded
 from simarena.tui.forking import New, converse
+from simarena.tui.runs import known
 from simarena.tui.screens.seat import SeatRoom
 
 CLERK = "simarena.simulators.scenarios.service_desk.clerk:Clerk"
@@ -34,7 +35,10 @@ async def go(pilot: Any, *keys: str) -> None:
         await pilot.pause()
 
 
-async def test_a_person_plays_a_new_conversation_to_its_end() -> None:
+async def test_a_person_plays_a_new_conversation_to_its_end_and_it_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     async with shown(FakeSource(), (140, 40)) as pilot:
         await press(pilot, "6")
         assert lines_with(pilot, "a new conversation of")
@@ -68,6 +72,12 @@ async def test_a_person_plays_a_new_conversation_to_its_end() -> None:
         assert not pilot.app.screen.playing
         await press(pilot, "escape")
         assert lines_with(pilot, "Who can sit there")
+    (folder,) = known()
+    (played,) = folder.episodes()
+    assert (played.scenario, played.deal, played.parent) == ("service-desk", 3, None)
+    assert played.seats["user"].spec.lane == "human"
+    assert any(message.text == "hello, i need a refund." for message in played.messages)
+    assert not (folder.path.parent / "latest").exists(), "training is what `latest` means"
 
 
 async def test_a_conversation_on_record_is_forked_at_the_cursor_and_recorded_as_a_fork(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from feeds import FakeSource, row
 from screens import lines_with, press, settled, shown, text_of
@@ -9,6 +10,7 @@ from screens import lines_with, press, settled, shown, text_of
 from simarena.arena.record import RunFolder
 from simarena.tui.feed.recorded import Recorded
 from simarena.tui.main import main
+from simarena.tui.widgets.bracket import bracket
 
 CUP = """
 name = "cup"
@@ -82,6 +84,71 @@ async def test_results_appear_while_it_is_played(cup: Path, tmp_path: Path) -> N
         await settled(pilot)
         assert text_of(pilot).count("finished") == 4
         assert lines_with(pilot, "results.jsonl holds a line that is no result")
+
+
+def drawn(*results: tuple[str, str, str], half: str = "upper", entrants: int = 4) -> list[str]:
+    """The bracket of (one, other, winner) of round 1, 2, ... as lines; round 1 has half the entrants' meetings."""
+    graph: nx.DiGraph[str] = nx.DiGraph(entrants=entrants)
+    came: dict[str, str] = {}
+    for place, (one, other, winner) in enumerate(results):
+        number = 1 if place < entrants // 2 else 2
+        graph.add_node(f"r{number}/{one}", round=number, entrants=(one, other), half=half, winner=winner)
+        for name in (one, other):
+            if name in came:
+                graph.add_edge(came[name], f"r{number}/{one}", entrant=name, won=True)
+        came[winner] = f"r{number}/{one}"
+    return [line.plain.rstrip() for line in bracket(graph, 60, {frozenset(("alan", "grace"))})]
+
+
+def test_a_bracket_is_drawn_as_a_tree_and_open_meetings_stand_open() -> None:
+    first = [("alan", "donald", "alan"), ("ada", "grace", "grace")]
+    assert drawn(*first, ("alan", "grace", "")) == [
+        " Bracket",
+        " round 1   round 2",
+        " alan ───┐",
+        " donald ─┴ alan ───┐",
+        " ada ────┐         │",
+        " grace ──┴ grace ──┴ ● now",
+    ]
+    assert drawn(("alan", "donald", ""), ("ada", "grace", ""))[2:] == [
+        " alan ───┐",
+        " donald ─┴ · ──────┐",
+        " ada ────┐         │",
+        " grace ──┴ · ──────┴ ·",
+    ]
+    with_byes = drawn(("alan", "donald", ""), ("ada", "grace", ""), entrants=5)
+    assert len(with_byes) == 2 + 2 + 1 + 2, "who they join is not known yet"
+
+
+@pytest.mark.parametrize("kind", ["single-elimination", "double-elimination"])
+async def test_elimination_shows_its_bracket(kind: str, tmp_path: Path) -> None:
+    async with shown(await recorded(played(tmp_path, kind)), (160, 45)) as pilot:
+        await press(pilot, "5")
+        rows = text_of(pilot).split("\n")
+        top, bottom = (next(line for line in rows if corner in line) for corner in ("┐", "┴"))
+        assert "ada" in top
+        assert "alan" in text_of(pilot).split("Final" if "double" in kind else "Bracket")[1]
+        assert ("Lower half" in text_of(pilot)) == ("double" in kind)
+        assert bottom.count("┴") >= 1
+        assert lines_with(pilot, "matches,")
+        await press(pilot, "x")
+        assert not lines_with(pilot, "interval")
+        assert lines_with(pilot, "┴")
+
+
+async def test_a_bracket_and_a_match_that_is_being_played_fit_a_narrow_screen(cup: Path) -> None:
+    source = FakeSource([row("r1/ada:alan/1a/7/0", turn=3, last="I raise.")])
+    source.path = cup
+    source.training.facts = {"name": "cup", "script": {}}
+    async with shown(source, (80, 24)) as pilot:
+        await press(pilot, "5")
+        (line,) = lines_with(pilot, "turn 3")
+        assert "ada  alan" in line
+        assert not lines_with(pilot, "against")
+        await press(pilot, "x")
+        assert lines_with(pilot, "against")
+        await press(pilot, "x", "g", "enter")
+        assert pilot.app.screen.chosen.key == "r1/ada:alan/1a/7/0"
 
 
 async def test_another_kind_of_run_says_how_to_get_one() -> None:

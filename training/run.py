@@ -232,6 +232,7 @@ class Run:
         played = time.monotonic()
         evidence, looked = await self._evidence_for(lesson)
         samples = lesson.samples(evidence)
+        scored = time.monotonic()
         metrics = {**looked, **await self._learners.update(samples)}
         if _due(self._step + 1, self._recipe.monitors.mutual_every):
             metrics |= await self._learners.mutual(samples, self._recipe.monitors.mutual_samples)
@@ -254,9 +255,10 @@ class Run:
                 **lesson.metrics(),
                 **self._opposition.learn_from(lesson.episodes),
                 **grown,
-                "time/rollout": lesson.seconds,
+"time/rollout": lesson.seconds,
                 "time/waiting": played - began,
-                "time/update": updated - played,
+                "time/score": scored - played,
+                "time/update": updated - scored,
                 "time/publish": published - updated,
                 "time/step": ended - began,
                 "time/tokens_per_second": lesson.tokens / max(1e-9, lesson.seconds),

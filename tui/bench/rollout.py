@@ -110,7 +110,8 @@ async def _steps(recipe: Recipe, folder: Path) -> AsyncIterator[Figure]:
     def note(event: Event) -> None:
         nonlocal busy
         if isinstance(event, StepDone):
-            seconds.append((event.metrics["time/step"], BUSY.seconds - busy, event.metrics["time/update"]))
+            learning = event.metrics["time/score"] + event.metrics["time/update"]
+            seconds.append((event.metrics["time/step"], BUSY.seconds - busy, learning))
         busy = BUSY.seconds
 
     await _train(recipe, folder, note)

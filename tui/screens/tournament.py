@@ -1,4 +1,4 @@
-"""Tournament: standings with their intervals, cross-table or bracket, and the matches, those being played first."""
+"""Tournament: standings with their intervals, cross-table or bracket, and the matches, running ones first."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -41,7 +41,7 @@ class Tournament(Room):
         super().__init__()
         self._board: Scoreboard | None = None
         self._drawn = False
-        self._running: list[Row] = []
+        self._playing: list[Row] = []
         """Matches that are being played, the newest first."""
 
     def body(self) -> ComposeResult:
@@ -72,23 +72,23 @@ class Tournament(Room):
                 self._say(
                     "This run is no tournament.", "`simarena tournament FILE` plays one;", "then watch its folder."
                 )
-        elif self.watch_app.held is None and (self._look_at_running() | self._board.look() or not self._drawn):
+        elif self.watch_app.held is None and (self._look_at_playing() | self._board.look() or not self._drawn):
             self._show(self._board)
         self._drawn = True
 
-    def _look_at_running(self) -> bool:
+    def _look_at_playing(self) -> bool:
         """Says whether a match began, went on or ended."""
         store = self.source.conversations
         running = store.select(lambda row: row.state == "running", "started", descending=True)[:_LIVE]
-        fresh, self._running = running != self._running, running
+        fresh, self._playing = running != self._playing, running
         return fresh
 
     def _show(self, board: Scoreboard) -> None:
         title = self.query_one("#tournament-title", Line)
-        title.left = _title(board.table, len(board.results), len(self._running))
+        title.left = _title(board.table, len(board.results), len(self._playing))
         title.right = Text(f"{board.trouble} ", "warn")
         table = board.table
-        if not table.standings and not board.results and not self._running:
+        if not table.standings and not board.results and not self._playing:
             self._say("Nothing has been played yet.", "The table appears with the first results.")
             return
         self.query_one("#standings", Panel).fill(
@@ -96,15 +96,15 @@ class Tournament(Room):
         )
         self.query_one("#crosses", Panel).fill(self._crosses(board))
         newest = board.results[-_SHOWN:][::-1]
-        lines = [*map(contest.running, self._running), *map(contest.match, newest)]
-        self.matches.fill([*self._running, *newest], lines)
+        lines = [*map(contest.running, self._playing), *map(contest.match, newest)]
+        self.matches.fill([*self._playing, *newest], lines)
 
     def _crosses(self, board: Scoreboard) -> Callable[[int], list[Text]]:
         graph = board.bracket(self.source.training.facts)
         if graph is None:
             table, names = board.cross_table(), board.entrants()
             return lambda width: contest.crosses(table, names, width)
-        pairs = {frozenset(contest.playing(row)) for row in self._running}
+        pairs = {frozenset(contest.playing(row)) for row in self._playing}
         return lambda width: bracket(graph, width, pairs)
 
     def _say(self, *lines: str) -> None:
@@ -133,7 +133,7 @@ class Tournament(Room):
             case "open":
                 return self.is_mounted and self.matches.item is not None and not self.has_class("-crossed")
             case "crosses":
-                return self._board is not None and bool(self._board.results or self._running)
+                return self._board is not None and bool(self._board.results or self._playing)
             case _:
                 return True
 

@@ -117,7 +117,7 @@ class Listing(Sheet):
 
 
 def columns(rows: Sequence[Row], width: int) -> list[Column]:
-    """What fits: the id and the figures always, then the persona, the last line, the scenario."""
+    """What fits: the id and the figures always, then the persona, the last line, the scenario, who sits where."""
     seen = rows[:_SAMPLE]
     room = width - 3
     found = [Column("id", _fit((row.id for row in seen), 8, 24 if width > 76 else 16), "id")]
@@ -130,7 +130,10 @@ def columns(rows: Sequence[Row], width: int) -> list[Column]:
         found.append(Column("persona", min(room - 1, _fit((row.persona for row in seen), 8, 12)), "persona"))
         room -= found[-1].width + 1
     found += figures
-    if room >= 14:
+    if room >= 70:
+        found.append(Column("seats", _fit(map(_seated, seen), 8, 36), "seats"))
+        room -= found[-1].width + 1
+    if room >= 10:
         found.append(Column("last line", room - 1, "updated"))
     return found
 
@@ -158,6 +161,8 @@ def _cell(row: Row, column: Column) -> Text:
             return Text(row.scenario, "muted")
         case "persona":
             return Text(row.persona, "muted")
+        case "seats":
+            return Text(_seated(row), "muted")
         case "turn":
             return Text(f"{row.turn:>{column.width}}", "muted")
         case "reward":
@@ -166,6 +171,11 @@ def _cell(row: Row, column: Column) -> Text:
             return Text(("–" if row.version is None else str(row.version)).rjust(column.width), "muted")
         case _:
             return _last(row, column.width)
+
+
+def _seated(row: Row) -> str:
+    """Who sits where."""
+    return "  ".join(f"{seat} {who}" for seat, who in row.seats.items())
 
 
 def middle_cut(text: str, width: int) -> str:

@@ -89,7 +89,9 @@ _PLOTS: tuple[Callable[[Look], Plot], ...] = (
     _one("entropy (nats a token)", "loss/entropy", 0.0),
     _several("KL (nats a token)", 0.0, old="kl/old", reference="kl/reference"),
     _one("gradient norm", "train/grad_norm", 0.0),
-    _several("seconds", 0.0, rollout="time/rollout", score="time/score", update="time/update", publish="time/publish"),
+    _several(
+        "seconds", 0.0, rollout="time/rollout", score="time/score", update="time/update", publish="time/publish"
+    ),
     _one("tokens a second", "time/tokens_per_second", 0.0),
     _one("groups without signal", "groups/zero_variance", 0.0, True),
     _one("largest policy ratio", "ratio/max"),

@@ -4,7 +4,7 @@ Pure. Knows metric names (producer/quantity) and nothing of widgets or files.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simarena.tui.feed.training_book import TrainingBook
@@ -19,7 +19,7 @@ _OWN = "/reward/mean"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One persona's success on held-out deals, from evaluation to evaluation."""
+    """Success of one persona on held-out deals, or the outcome against one opponent, by evaluation."""
 
     name: str
     values: Sequence[float]
@@ -46,7 +46,16 @@ def learners(book: TrainingBook) -> list[str]:
 
 def personas(book: TrainingBook) -> list[Share]:
     """Held-out success by persona, weakest first."""
-    shares = [Share(name, [value for _, value in series]) for name, series in book.personas().items() if series]
+    return _shares(book.personas())
+
+
+def anchors(book: TrainingBook) -> list[Share]:
+    """Mean outcome against frozen opponents, strongest opponent first; an agent by the last part of its name."""
+    return _shares({name.rpartition(":")[2]: series for name, series in book.anchors().items()})
+
+
+def _shares(told: Mapping[str, Sequence[tuple[int, float]]]) -> list[Share]:
+    shares = [Share(name, [value for _, value in series]) for name, series in told.items() if series]
     return sorted(shares, key=lambda share: (share.now, share.name))
 
 

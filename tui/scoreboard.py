@@ -14,12 +14,15 @@ import networkx as nx
 from pydantic import ValidationError
 
 from simarena.arena.errors import SimArenaError
-from simarena.arena.specs import build_scenario, table
 from simarena.arena.text import one_line
+from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.folder import RESULTS, STANDINGS
 from simarena.arena.tournament.results import Result, Standing
 from simarena.arena.tournament.script import parse
 from simarena.arena.tournament.tally import cross_table
+
+_DUEL = {"one": ("one",), "other": ("other",)}
+"""Two sides, by whatever names: who met whom does not depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,18 @@ class Scoreboard:
         try:
             script = parse(facts["script"])
             draw = getattr(script.format, "bracket", None)
-            if draw is None or script.scenario.name not in table("scenarios"):
-                return None  # looking at a folder imports nothing that it names
-            contest = script.contest(build_scenario(script.scenario.name, script.scenario.options))
+            if draw is None:
+                return None
+            contest = Contest(  # without the scenario's rules: looking at a folder imports nothing that it names
+                entrants=tuple(script.entrants),
+                seed=script.seed,
+                sides=script.sides or _DUEL,
+                mirrored=script.mirrored,
+                best_of=script.best_of,
+                trials=script.trials,
+            )
             graph: nx.DiGraph[str] = draw(contest, self.results)
             graph.graph["entrants"] = len(contest.entrants)
-        except (SimArenaError, KeyError):
+        except (SimArenaError, KeyError, ValidationError):
             return None
         return graph

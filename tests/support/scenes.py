@@ -66,6 +66,7 @@ def trained() -> FakeSource:
                 "kl/old": 0.0,
                 "train/grad_norm": 0.1 * step,
                 "time/rollout": 2.0,
+                "time/score": 0.2,
                 "time/update": 1.0,
                 "time/publish": 0.01,
                 "ledger/dispatched": 128 * step,

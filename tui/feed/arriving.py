@@ -48,6 +48,7 @@ class Arriving:
 
     async def start(self) -> None:
         await self._recorded.start()
+        self._recorded.note("it has not opened its bus yet")
         self._waiting = asyncio.create_task(self._wait(), name="bus of the run")
 
     async def open(self, key: str) -> Opened:
@@ -72,8 +73,10 @@ class Arriving:
         """Until the folder names a bus, or the run is over without one."""
         while (told := self._recorded.folder.bus()) is None:
             if not self._recorded.live:
+                self._recorded.note("")
                 return
             await asyncio.sleep(PERIOD)
+        self._recorded.note("")
         run, address = told
         if address.startswith("memory:"):
             return

@@ -19,19 +19,19 @@ MOVES = 10_000
 """Newest moves that `moves` can tell."""
 
 Order = Literal[
-    "arrival", "updated", "id", "scenario", "seats", "persona", "turn", "reward", "result", "version", "started"
+    "arrival", "updated", "id", "scenario", "persona", "turn", "reward", "result", "version", "seats", "started"
 ]
 ORDERS: dict[Order, Callable[[Row], Any]] = {
     "arrival": lambda row: 0,
     "updated": lambda row: row.updated,
     "id": lambda row: row.id,
     "scenario": lambda row: row.scenario,
-    "seats": lambda row: sorted(row.seats.values()),
     "persona": lambda row: row.persona,
     "turn": lambda row: row.turn,
     "reward": lambda row: float("-inf") if row.reward is None else row.reward,
     "result": lambda row: row.result,
     "version": lambda row: -1 if row.version is None else row.version,
+    "seats": lambda row: sorted(row.seats.values()),
     "started": lambda row: row.started,
 }
 

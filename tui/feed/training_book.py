@@ -15,6 +15,9 @@ from simarena.training.seating import chair
 LEDGER = "ledger/"
 EVALUATION = "eval/"
 ALARM = "alarms/"
+AGAINST = f"{EVALUATION}against "
+EXPLOITABILITY = f"{EVALUATION}exploitability"
+_NO_PERSONAS = (f"{EVALUATION}success", EXPLOITABILITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,12 @@ class TrainingBook:
 
     def personas(self) -> dict[str, list[tuple[int, float]]]:
         """Success by persona on held-out deals, by step."""
-        names = [name for name in self.names(EVALUATION) if name != f"{EVALUATION}success"]
-        return {name[len(EVALUATION) :]: self.series(name) for name in names}
+        names = [name for name in self.names(EVALUATION) if name not in _NO_PERSONAS]
+        return {name[len(EVALUATION) :]: self.series(name) for name in names if not name.startswith(AGAINST)}
+
+    def anchors(self) -> dict[str, list[tuple[int, float]]]:
+        """Mean outcome against each frozen opponent, by step."""
+        return {name[len(AGAINST) :]: self.series(name) for name in self.names(AGAINST)}
 
     def extend(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
@@ -126,7 +133,9 @@ class TrainingBook:
             steps = [told for told in self.rows if LEDGER + "dispatched" in told]
             words = {alert.name: alert.text for alert, _ in raised(steps, {})}
             for name in fresh:
-                self.alarms.append(Alarm(int(row["step"]), name, one_line(words.get(name, name), 300)))
+                learner, several, alarm = name.rpartition("/")
+                text = f"{learner}: {words.get(name, alarm)}" if several else words.get(name, alarm)
+                self.alarms.append(Alarm(int(row["step"]), name, one_line(text, 300)))
         self._ringing = now
 
 

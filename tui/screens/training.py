@@ -12,7 +12,7 @@ from textual.containers import Grid, Horizontal, VerticalScroll
 
 from simarena.tui import machine, plots
 from simarena.tui.feed.status import Status
-from simarena.tui.feed.training_book import TrainingBook
+from simarena.tui.feed.training_book import EXPLOITABILITY, TrainingBook
 from simarena.tui.screens.room import Room
 from simarena.tui.widgets.blocks import number
 from simarena.tui.widgets.braille import bar, sparkline
@@ -126,14 +126,13 @@ def _title(book: TrainingBook, names: Sequence[str], chosen: int) -> Text:
 
 def _figures(book: TrainingBook, width: int, status: Status, gpus: Sequence[machine.Gpu]) -> Iterator[Text]:
     """Success by persona, the ledger, the alarms, the machine."""
-    shares = plots.personas(book)
-    if shares:
-        yield Text.assemble((" Success by persona", "strong"), ("  held out, weakest first", "muted"))
-        room = max(6, width - 34)
-        for share in shares:
-            line = Text.assemble(f" {share.name[:12]:<12} ", (f"{sparkline(share.values, 6):<6} ", "muted"))
-            line.append_text(bar(share.now, room)).append(f" {share.now:>4.0%}")
-            yield line.append_text(_change(share.change))
+    yield from _shares("Success by persona", "held out, weakest first", plots.personas(book), width)
+    yield from _shares("Against frozen opponents", "mean outcome", plots.anchors(book), width)
+    if (exploitability := book.latest(EXPLOITABILITY)) is not None:
+        first = book.series(EXPLOITABILITY)[0][1]
+        yield Text.assemble(
+            (" Exploitability ", "strong"), f"{exploitability:.3g}", (f"  from {first:.3g}", "muted")
+        )
         yield Text()
     yield from _ledger(book, width)
     yield Text()
@@ -161,6 +160,19 @@ def _load(status: Status, gpus: Sequence[machine.Gpu]) -> Iterator[Text]:
     if not status.over:
         rate = f"{status.rate:,.0f} messages a second, {status.lag * 1000:,.0f} ms behind"
         yield Text.assemble((" bus        ", "muted"), rate)
+
+
+def _shares(title: str, what: str, shares: Sequence[plots.Share], width: int) -> Iterator[Text]:
+    """A line each: how it went, where it stands, how far it came."""
+    if not shares:
+        return
+    yield Text.assemble((f" {title}", "strong"), (f"  {what}", "muted"))
+    room = max(6, width - 34)
+    for share in shares:
+        line = Text.assemble(f" {share.name[:12]:<12} ", (f"{sparkline(share.values, 6):<6} ", "muted"))
+        line.append_text(bar(share.now, room)).append(f" {share.now:>4.0%}")
+        yield line.append_text(_change(share.change))
+    yield Text()
 
 
 def _change(value: float) -> Text:

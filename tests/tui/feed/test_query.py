@@ -141,7 +141,7 @@ def test_rows_without_a_number_never_compare() -> None:
 
 def test_an_expression_that_goes_round_in_circles_is_given_up() -> None:
     began = time.process_time()
-    for pattern in ("/(a+)+$/", r"text~/(\w+\s?)+:$/"):
+    for pattern in ("/(a|aa)+$/", "text~/(a+a+)+b/"):
         with pytest.raises(TooSlow, match="leave out repeats within repeats"):
             compile_query(pattern)(dataclasses.replace(ROW, last="a" * 159 + "!"))
     assert time.process_time() - began < 1.0

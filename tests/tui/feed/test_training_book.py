@@ -36,6 +36,19 @@ def test_personas_are_those_of_evaluations() -> None:
     assert book.personas() == {"thief": [(0, 0.25), (9, 1.0)]}
 
 
+def test_frozen_opponents_and_exploitability_are_no_personas() -> None:
+    book = TrainingBook()
+    book.take({"step": 0, "eval/against start": 0.5, "eval/exploitability": 1.9, "eval/kuhn-poker": 0.25})
+    assert book.anchors() == {"start": [(0, 0.5)]}
+    assert list(book.personas()) == ["kuhn-poker"]
+
+
+def test_the_alarm_of_one_of_several_learners_names_it() -> None:
+    book = TrainingBook()
+    book.take({"step": 1, "ledger/dispatched": 1, "alarms/bob/gradient": 1.0, "alarms/gradient": 1.0})
+    assert [alarm.text for alarm in book.alarms] == ["bob: gradient", "gradient"]
+
+
 def test_an_alarm_is_told_once_while_it_rings_and_again_when_it_comes_back() -> None:
     book = TrainingBook()
     quiet = [step(n, reward__group_std=1.0, outcome__mean=0.5) for n in range(1, 12)]

@@ -35,6 +35,7 @@ async def test_screens_look_as_they_did(name: str, monkeypatch: pytest.MonkeyPat
     make, keys, size, theme = SCENES[name]
     monkeypatch.setattr("os.getloadavg", lambda: (0.5, 0.5, 0.5))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("simarena.tui.machine.shutil.which", lambda name: None)
     source = make()
     for row in list(source.conversations):
         source.conversations.put(dataclasses.replace(row, updated=NOON))

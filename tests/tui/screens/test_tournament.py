@@ -73,7 +73,7 @@ async def test_results_appear_while_it_is_played(cup: Path, tmp_path: Path) -> N
     source.training.facts = {"name": "cup", "script": {}}
     async with shown(source, (140, 40)) as pilot:
         await press(pilot, "5")
-        assert lines_with(pilot, "Nothing has been played yet.")
+        assert lines_with(pilot, "ada  alan")
         with (going / "results.jsonl").open("w") as file:
             file.write("".join(lines[:3]) + lines[3][:20])
         await settled(pilot)
@@ -120,9 +120,14 @@ def test_a_bracket_is_drawn_as_a_tree_and_open_meetings_stand_open() -> None:
     assert len(with_byes) == 2 + 2 + 1 + 2, "who they join is not known yet"
 
 
-@pytest.mark.parametrize("kind", ["single-elimination", "double-elimination"])
-async def test_elimination_shows_its_bracket(kind: str, tmp_path: Path) -> None:
-    async with shown(await recorded(played(tmp_path, kind)), (160, 45)) as pilot:
+@pytest.fixture(scope="module", params=["single-elimination", "double-elimination"])
+def knockout(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return played(tmp_path_factory.mktemp(request.param), request.param)
+
+
+async def test_elimination_shows_its_bracket(knockout: Path) -> None:
+    kind = knockout.parent.name
+    async with shown(await recorded(knockout), (160, 45)) as pilot:
         await press(pilot, "5")
         rows = text_of(pilot).split("\n")
         top, bottom = (next(line for line in rows if corner in line) for corner in ("┐", "┴"))
@@ -149,6 +154,16 @@ async def test_a_bracket_and_a_match_that_is_being_played_fit_a_narrow_screen(cu
         assert lines_with(pilot, "against")
         await press(pilot, "x", "g", "enter")
         assert pilot.app.screen.chosen.key == "r1/ada:alan/1a/7/0"
+
+
+async def test_before_the_first_result_it_says_so(cup: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text((cup / "run.json").read_text())
+    source = FakeSource()
+    source.path = tmp_path
+    source.training.facts = {"name": "cup", "script": {}}
+    async with shown(source) as pilot:
+        await press(pilot, "5")
+        assert lines_with(pilot, "Nothing has been played yet.")
 
 
 async def test_another_kind_of_run_says_how_to_get_one() -> None:

@@ -87,14 +87,18 @@ def rows(plot: Plot, width: int, height: int) -> list[Text]:
 
 
 def _head(plot: Plot, series: Sequence[Series], width: int) -> Text:
+    """Its name, and at the right the newest values; where not all fit, the names of the lines in their inks."""
     text = Text(one_line(plot.title), "strong")
+    values = [Text(figure(one.points[-1][1], plot.percent), one.ink) for one in series]
+    if len(series) > 1:
+        named = zip(series, values, strict=True)
+        values = [Text.assemble((f"  {one_line(one.name)} ", "muted"), value) for one, value in named]
+        if text.cell_len + sum(value.cell_len for value in values) + 1 > width:
+            values = [Text(f" {one_line(one.name)}", one.ink) for one in series]
     newest = Text()
-    for one in series:
-        told = Text(figure(one.points[-1][1], plot.percent), one.ink)
-        if len(series) > 1:
-            told = Text.assemble((f"  {one_line(one.name)} ", "muted"), told)
-        if text.cell_len + newest.cell_len + told.cell_len + 1 <= width:
-            newest.append_text(told)
+    for value in values:
+        if newest.cell_len + value.cell_len + 4 <= width:
+            newest.append_text(value)
     text.truncate(max(4, width - newest.cell_len - 2), overflow="ellipsis")
     return Text.assemble(text, " " * max(1, width - text.cell_len - newest.cell_len - 1), newest)
 

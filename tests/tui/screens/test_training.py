@@ -69,7 +69,7 @@ async def test_narrow_screen_scrolls_to_everything() -> None:
         assert lines_with(pilot, "success")
         assert not lines_with(pilot, "adds up")
         await press(pilot, "G")
-        assert lines_with(pilot, "machine")
+        assert lines_with(pilot, "CPU")
         await press(pilot, "g", *["j"] * 4, *["k"] * 2, "z")
         assert lines_with(pilot, "reward ±") or lines_with(pilot, "success")
 

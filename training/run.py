@@ -255,7 +255,7 @@ class Run:
                 **lesson.metrics(),
                 **self._opposition.learn_from(lesson.episodes),
                 **grown,
-"time/rollout": lesson.seconds,
+                "time/rollout": lesson.seconds,
                 "time/waiting": played - began,
                 "time/score": scored - played,
                 "time/update": updated - scored,

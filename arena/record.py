@@ -110,8 +110,8 @@ class RunFolder:
             return None
 
     def describe(self, facts: dict[str, Any]) -> None:
-        """Write run.json."""
-        self._whole("run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
+        """Write run.json. Keeps the order: that of a tournament's entrants is their seeding."""
+        self._whole("run.json", json.dumps(facts, indent=2) + "\n")
 
     def facts(self) -> dict[str, Any]:
         try:

@@ -114,11 +114,11 @@ async def test_a_filter_that_takes_too_long_is_given_up_in_words_and_can_be_mend
     source.say("train-4/0/3", "user", "a" * 159 + "b")
     async with shown(source) as pilot:
         await press(pilot, "f")
-        await typed(pilot, "/(a+)+$/")
+        await typed(pilot, "/(a|aa)+$/")
         await press(pilot, "enter")
         assert lines_with(pilot, "takes too long on 'aaaaaaa")
         assert lines_with(pilot, f"Conversations {len(source.conversations)}")
-        assert pilot.app.screen.query_one("Input").value == "/(a+)+$/"
+        assert pilot.app.screen.query_one("Input").value == "/(a|aa)+$/"
         await press(pilot, "escape")
         assert pilot.app.screen.listing.has_focus
 

@@ -30,6 +30,11 @@ SCENES: dict[str, tuple[Callable[[], FakeSource], str, tuple[int, int], str]] = 
 }
 
 
+@pytest.fixture(autouse=True)
+def no_idling() -> None:
+    """Pictures are drawn as the command draws them, when all is quiet."""
+
+
 @pytest.mark.parametrize("name", SCENES)
 async def test_screens_look_as_they_did(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, keys, size, theme = SCENES[name]

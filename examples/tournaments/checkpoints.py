@@ -1,15 +1,13 @@
 """Finds what earlier training left under runs/, for the scripts beside this one. No tournament itself."""
 
 from simarena.arena.errors import UsageError
-from simarena.training.recipe_file import parse
 from simarena.tui import runs
 
 
 def first_and_newest(recipe: str) -> dict[str, str]:
     """Entrants `step-N`: the first and the newest checkpoint of the newest run of this recipe."""
     for run in reversed(runs.known()):
-        facts = run.facts()
-        saved = run.checkpoints() if "recipe" in facts and parse(facts["recipe"]).name == recipe else {}
+        saved = run.checkpoints() if run.facts().get("recipe", {}).get("name") == recipe else {}
         if saved:
             return {f"step-{step}": str(saved[step]) for step in (min(saved), max(saved))}
     raise UsageError(f"no run of {recipe} in {runs.HOME}/: train one with `simarena train {recipe}`")

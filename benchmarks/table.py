@@ -53,9 +53,9 @@ def stamped(row: Row) -> Row:
     )
 
 
-def keep(rows: list[Row]) -> None:
-    """Put rows into results.json in the place of older ones of the same names."""
-    held = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+def keep(rows: list[Row], file: Path = RESULTS) -> None:
+    """Put rows into the file in the place of older ones of the same names."""
+    held = json.loads(file.read_text())["rows"] if file.exists() else []
     fresh = {row.name: asdict(row) for row in rows}
     names = [*(row["name"] for row in held), *(name for name in fresh if name not in {r["name"] for r in held})]
     old = {row["name"]: row for row in held}
@@ -64,7 +64,7 @@ def keep(rows: list[Row]) -> None:
         "date": date.today().isoformat(),
         "rows": [fresh.get(name) or old[name] for name in names],
     }
-    RESULTS.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def machine() -> dict[str, str | int]:

@@ -7,7 +7,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-from benchmarks import model, overhead, profile, rollout, step, whole
+from benchmarks import model, overhead, profile, ranks, rollout, step, whole
 from benchmarks.table import HEADING, RESULTS, Row, keep, machine, stamped, tell
 
 ROWS: dict[str, Callable[[int], list[Row]]] = {
@@ -17,6 +17,7 @@ ROWS: dict[str, Callable[[int], list[Row]]] = {
     "rollout-32": lambda again: rollout.compare(32, 1),
     "rollout-128": lambda again: rollout.compare(128, 1),
     "whole": lambda again: whole.compare(),
+    "ranks": lambda again: ranks.compare(again),
     "profile": lambda again: profile.measure(),
 }
 LONG = {"rollout-128"}

@@ -25,7 +25,8 @@ def _compare(kind: Kind, repetitions: int) -> Row:
         Side("one rank", "benchmarks.ranks.work", kind=kind, ranks=1) as one,
     ):
         in_turns([two, one], repetitions)
-        note = f"{GROUPS} groups of {MEMBERS} x {WIDTH}; grad norm {two.facts['norm']:.5f} and {one.facts['norm']:.5f}"
+        norms = f"grad norm {two.facts['norm']:.5f} and {one.facts['norm']:.5f}"
+        note = f"{GROUPS} groups of {MEMBERS} x {WIDTH}; {norms}"
         return Row(f"two ranks, {kind}", two.wall, one.wall, "s a step", one.wall / two.wall, "", "one rank", note)
 
 

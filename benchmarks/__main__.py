@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 
 from benchmarks import model, overhead, profile, ranks, rollout, step, whole
-from benchmarks.table import HEADING, RESULTS, Row, keep, machine, stamped, tell
+from benchmarks.table import HEADING, PAGE, RESULTS, Row, keep, machine, stamped, tell, tell_docs
 
 ROWS: dict[str, Callable[[int], list[Row]]] = {
     "overhead": overhead.compare,
@@ -42,8 +42,9 @@ def main() -> None:
             print(row, flush=True)
         if not arguments.model:
             keep(rows)
+            tell_docs()
     if not arguments.model:
-        tell(f"kept in benchmarks/{RESULTS.name}")
+        tell(f"kept in benchmarks/{RESULTS.name} and told in docs/{PAGE.name}")
 
 
 if __name__ == "__main__":

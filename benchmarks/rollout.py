@@ -57,7 +57,7 @@ def _heard(number: int, turn: int) -> str:
     return _words(1000 * number + turn, 13)
 
 
-def ours(count: int) -> Work:
+def ours(count: int, turns: int = TURNS) -> Work:
     """The transformers engine, asked for one turn of all conversations at a time."""
     from benchmarks.model import folder
     from simarena.agents.engines.transformers import TransformersEngine
@@ -79,7 +79,7 @@ def ours(count: int) -> Work:
             for n in range(count)
         ]
         tokens = 0
-        for turn in range(TURNS):
+        for turn in range(turns):
             completions = await engine.generate(requests)
             following = []
             for n, (request, done) in enumerate(zip(requests, completions, strict=True)):

@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results.json"
+PAGE = Path(__file__).parent.parent / "docs" / "speed.md"
+MARKS = ("<!-- what `make bench` found -->", "<!-- end of it -->")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,33 @@ def keep(rows: list[Row], file: Path = RESULTS) -> None:
         "rows": [fresh.get(name) or old[name] for name in names],
     }
     file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def tell_docs(results: Path = RESULTS, page: Path = PAGE) -> None:
+    """Put the rows of the results into the page, between its two marks: it says what was measured."""
+    data = json.loads(results.read_text())
+    told = ", ".join(f"{name} {value}" for name, value in data["machine"].items() if value)
+    lines = [
+        f"{data['date']}: {told}. Load is what others had the machine do meanwhile.",
+        "",
+        "| row | ours | theirs | unit | ratio | target | met | theirs is | load |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in (Row(**row) for row in data["rows"]):
+        against = f"{one.against}; {one.note}" if one.note else one.against
+        cells = (
+            one.name,
+            f"{one.ours:.3g}",
+            f"{one.theirs:.3g}",
+            one.unit,
+            f"{one.ratio:.3g}",
+            one.target,
+            one.met,
+        )
+        lines.append(f"| {' | '.join((*cells, against, f'{one.load:g}'))} |")
+    before, _, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    page.write_text("\n".join((before + MARKS[0], *lines, MARKS[1] + after)), encoding="utf-8")
 
 
 def machine() -> dict[str, str | int]:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import whole
 from benchmarks.desk import Call, Graded
-from benchmarks.table import Row, keep
+from benchmarks.table import MARKS, Row, keep, tell_docs
 from simarena.arena import SimulatorArena
 from simarena.arena.specs import AgentSpec, build_agent
 from simarena.training import recipe_file
@@ -47,3 +47,12 @@ def test_rows_are_kept_in_place_and_judged_by_their_target(tmp_path: Path) -> No
     told = json.loads(file.read_text())
     assert [(row["name"], row["ours"]) for row in told["rows"]] == [("a", 3), ("b", 1), ("c", 1)]
     assert told["machine"]["cores"] >= 1
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n")
+    for _ in range(2):
+        tell_docs(file, page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    assert text.count("| a | 3 | 3 | s | 1 | >= 2 | no | x | 0 |") == 1

@@ -5,6 +5,7 @@ A rank that dies ends the training: the others cannot go on without its share of
 them all again from the newest checkpoint. Knows no method of the trainer by name.
 """
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -135,7 +136,8 @@ def follow(answers: int) -> None:
             return error
         return (result if trainer.learner.ranks.number == 0 else None,)
 
-    with os.fdopen(answers, "wb") as out:
+    # Who asked may be gone by the time of the answer: killed, in the middle of an update.
+    with contextlib.suppress(BrokenPipeError), os.fdopen(answers, "wb") as out:
         while True:
             try:
                 what = pickle.load(sys.stdin.buffer)

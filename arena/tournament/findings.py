@@ -15,7 +15,7 @@ from simarena.arena.text import one_line
 from simarena.arena.tournament.contest import Contest
 from simarena.arena.tournament.formats import DoubleElimination, SingleElimination
 from simarena.arena.tournament.results import Result, Standing
-from simarena.arena.tournament.script import Script
+from simarena.arena.tournament.script import Entrant, Script
 
 if TYPE_CHECKING:
     from simarena.arena.tournament.ratings.bradley_terry import Strengths
@@ -38,6 +38,8 @@ class Findings:
     name: str
     setting: str
     """What was played, in one line."""
+    who: Mapping[str, str]
+    """Entrant → who plays under that name, in a few words."""
     script: str
     """The resolved script, to read."""
     method: str
@@ -70,6 +72,7 @@ def find(
     return Findings(
         name=script.name,
         setting=_setting(script, contest, results, stopped),
+        who={name: _described(entrant) for name, entrant in script.entrants.items()},
         script=_written(script),
         method=table.method,
         standings=table.standings,
@@ -94,6 +97,13 @@ def _setting(script: Script, contest: Contest, results: Sequence[Result], stoppe
             *([f"stopped early: {stopped}"] if stopped else []),
         ]
     )
+
+
+def _described(entrant: Entrant) -> str:
+    """The agent's own name, without the package it is in, and its options; of a path the last two parts."""
+    short = entrant.agent.rpartition(":")[2] if ":" in entrant.agent else "/".join(entrant.agent.split("/")[-2:])
+    options = ", ".join(f"{name} = {json.dumps(value)}" for name, value in entrant.options.items())
+    return one_line(f"{short}, {options}" if options else short, 60)
 
 
 def _written(script: Script) -> str:

@@ -54,7 +54,7 @@ def _standings(found: Findings) -> str:
     rows = "".join(
         f'<tr><td class="num">{_rank(row)}</td><td>{safe(row.entrant)}</td><td class="num">{row.rating:{how}}</td>'
         f'<td class="num">{row.low:{how}} to {row.high:{how}}</td><td>{charts.whisker(row, low, high)}</td>'
-        f'<td class="num">{row.matches}</td></tr>'
+        f'<td class="num">{row.matches}</td><td><span class="by">{safe(_who(found, row.entrant))}</span></td></tr>'
         for row in found.standings
     )
     scale = {
@@ -66,9 +66,16 @@ def _standings(found: Findings) -> str:
     }[found.method]
     return (
         '<h2>Standings</h2><div class="wide"><table><tr><th class="num">rank</th><th>entrant</th>'
-        '<th class="num">rating</th><th class="num">95 % interval</th><th></th><th class="num">matches</th></tr>'
+        '<th class="num">rating</th><th class="num">95 % interval</th><th></th><th class="num">matches</th>'
+        "<th>who it is</th></tr>"
         f"{rows}</table></div><p>{scale} A rank such as 2–4 says that the data allow any of these ranks.</p>"
     )
+
+
+def _who(found: Findings, entrant: str) -> str:
+    """Who plays under this name, if the name does not say it."""
+    who = found.who.get(entrant, "")
+    return "" if who == entrant else who
 
 
 def _rank(row: Standing) -> str:
@@ -149,7 +156,9 @@ def _surprise(result: Result, bits: float, episode: Episode | None) -> str:
 
 def _summary(result: Result) -> str:
     scores = result.scores()
-    sides = [f"{result.match.seats[seats[0]]} {scores[side]:g}" for side, seats in result.match.teams().items()]
+    sides = [
+        f"{result.match.seats[seats[0]]} ({side}) {scores[side]:g}" for side, seats in result.match.teams().items()
+    ]
     return f"round {result.match.round}: {' – '.join(sides)} ({result.ending})"
 
 

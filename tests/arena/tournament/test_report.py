@@ -68,6 +68,8 @@ def test_a_round_robin_has_all_its_parts() -> None:
     assert "script" not in seen
     assert not re.search(r"(?:src|href)\s*=|url\(|@import", page)
     assert all(name in page for name in frame.entrants)
+    assert '<td><span class="by">echo</span></td>' in page  # who plays under each name
+    assert re.search(r"round 1: e\d+ \(a\) [01.5]+ – e\d+ \(b\)", page)  # and from which seat
     assert "triples" in page
 
 

@@ -103,6 +103,7 @@ class VLLMEngine:
             "distributed_executor_backend": "uni",
             "worker_extension_cls": "simarena.agents.engines.vllm_worker.Worker",
             "disable_log_stats": True,
+            "use_tqdm_on_load": False,
         }
         if adapters:
             self._settings |= {"enable_lora": True, "max_loras": adapters + 1, "max_lora_rank": adapter_rank}

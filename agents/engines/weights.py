@@ -21,7 +21,11 @@ def fitted(model: PreTrainedModel, policy: str, version: int, weights: Mapping[s
     missing = sorted(name for name, tensor in own.items() if id(tensor) not in given)
     if unknown or missing:
         raise UsageError(f"version {version} of {policy!r} does not fit: unknown {unknown}, missing {missing}")
-    new = {name: array if isinstance(array, Tensor) else torch.tensor(array) for name, array in weights.items()}
+    made: dict[int, Tensor] = {}  # tied ones may be one array under two names: one copy does
+    for array in weights.values():
+        if id(array) not in made:
+            made[id(array)] = array if isinstance(array, Tensor) else torch.tensor(array)
+    new = {name: made[id(array)] for name, array in weights.items()}
     for name, tensor in new.items():
         if tensor.shape != own[name].shape:
             raise UsageError(f"weight {name!r} has shape {tuple(tensor.shape)}, not {tuple(own[name].shape)}")

@@ -79,6 +79,17 @@ def test_either_of_them_may_be_replaced(inproc: Path, told: Told) -> None:
         assert told("eval", str(inproc), "--deals", "8", *mixed)["success"] < 1.0
 
 
+def test_why_tells_the_tokens_of_each_of_them(inproc: Path, told: Told) -> None:
+    account = next(line for line in RunFolder.open(inproc).credit("train-000001"))
+    (episode, *_) = json.loads(account)["members"]
+    for seat, words in (("scout", {"ba", "di"}), ("runner", {"harbour", "market"})):
+        (turn,) = told("why", str(inproc), episode, "--seat", seat)["turns"]
+        (token,) = [one for one in turn["tokens"] if one["sampled"]]
+        assert token["text"].strip()
+        assert (token["ratio"], turn["version"]) == (1.0, 0)
+        assert words & set("".join(one["text"] for one in turn["tokens"]).split())
+
+
 def test_all_checkpoints_are_rated_as_teams(inproc: Path, tmp_path: Path, told: Told) -> None:
     table = {one["entrant"]: one for one in told("tournament", str(inproc), "--out", str(tmp_path))["standings"]}
     assert table.keys() == {"step-0", "step-2", "echo"}

@@ -1,7 +1,6 @@
 """How a `Why` is told from the record: episodes, accounts and the run's tokenizer. Reads no model and no torch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
@@ -49,7 +48,9 @@ def why_of(
         fate=_UNLEARNED if account is None else _fate(episode, account),
         step=None if account is None else account.step,
         siblings=tuple(sorted(siblings, key=lambda one: (-one.reward, one.member))),
-        turns=tuple(_turns(episode, seat, account, siblings, _tokenizer(folder))),
+        turns=tuple(
+            _turns(episode, seat, account, siblings, _tokenizer(folder, episode.seats[seat].spec.policy or ""))
+        ),
     )
 
 
@@ -166,11 +167,13 @@ def _tokens(
         yield Token(id, _text(tokenizer, id), True, logprob, advantage, 1.0 if fresh else None)
 
 
-def _tokenizer(folder: RunFolder) -> "Tokenizer | None":
-    """The tokenizer of the newest checkpoint; None if the run has kept none that can be read."""
+def _tokenizer(folder: RunFolder, policy: str) -> "Tokenizer | None":
+    """The policy's tokenizer in the newest checkpoint, which has a folder for each learner where there are several;
+    None if the run has kept none that can be read."""
     found = list(folder.checkpoints().values())
-    path = found[-1] / "tokenizer.json" if found else Path()
-    if not path.is_file():
+    homes = (found[-1], found[-1] / policy) if found else ()
+    path = next((home / "tokenizer.json" for home in homes if (home / "tokenizer.json").is_file()), None)
+    if path is None:
         return None
     from tokenizers import Tokenizer
 

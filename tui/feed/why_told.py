@@ -168,8 +168,8 @@ def _tokens(
 
 
 def _tokenizer(folder: RunFolder, policy: str) -> "Tokenizer | None":
-    """The policy's tokenizer in the newest checkpoint, which has a folder for each learner where there are several;
-    None if the run has kept none that can be read."""
+    """The policy's tokenizer in the newest checkpoint, which has a folder for each of several learners; None if
+    the run has kept none that can be read."""
     found = list(folder.checkpoints().values())
     homes = (found[-1], found[-1] / policy) if found else ()
     path = next((home / "tokenizer.json" for home in homes if (home / "tokenizer.json").is_file()), None)

@@ -54,6 +54,8 @@ class Course(Frozen):
     """Of its steps, without evaluations and cloning."""
     points: tuple[tuple[float, float], ...]
     """(episodes played so far, continuations of forks among them; success) at each evaluation."""
+    exploitability: float | None = None
+    """At its end, where the scenario is a small game."""
 
     def episodes_to(self, target: float) -> float:
         """Episodes until an evaluation was at least this good; infinite if none was."""
@@ -80,6 +82,12 @@ class Cell(Frozen):
     @property
     def seconds(self) -> Spread:
         return _spread([course.seconds for course in self.courses])
+
+    @property
+    def exploitability(self) -> Spread | None:
+        """None where it is not measured."""
+        known = [course.exploitability for course in self.courses if course.exploitability is not None]
+        return _spread(known) if known else None
 
 
 def names() -> tuple[str, ...]:
@@ -146,6 +154,7 @@ def course(folder: RunFolder) -> Course:
         success=facts["after"]["success"],
         seconds=math.fsum(row.get("time/step", 0.0) for row in rows),
         points=tuple(_points(rows)),
+        exploitability=facts["after"].get("exploitability"),
     )
 
 

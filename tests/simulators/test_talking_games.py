@@ -169,6 +169,17 @@ def test_the_scout_cannot_name_a_place_and_both_earn_together() -> None:
     assert step.rewards == {"scout": 0.0, "runner": 0.0}
 
 
+async def test_a_weak_code_is_between_luck_and_a_firm_one() -> None:
+    """Each keeps to the code 3 times in 10, and by luck half as often again: both right 0.475² + 3 · 0.175²."""
+    players = "simarena.simulators.scenarios.relay.players"
+    seats = {
+        "scout": AgentSpec(agent=f"{players}:Signaller", options={"slips": 0.7}),
+        "runner": AgentSpec(agent=f"{players}:Follower", options={"slips": 0.7}),
+    }
+    episodes = await played("relay", {"places": 4, "legs": 1}, seats, 600)
+    assert 0.26 < sum(episode.success for episode in episodes) / len(episodes) < 0.38
+
+
 async def test_without_a_code_the_relay_is_luck() -> None:
     aimless = "simarena.simulators.scenarios.relay.players:Aimless"
     for seats in ({"scout": aimless}, {"runner": aimless}):

@@ -19,12 +19,12 @@ TINY = "service-desk-tiny"
 
 def test_shipped_recipes_load_and_have_a_plan() -> None:
     keepers = ("secret-hardened", "secret-keeper", "secret-raider", "secret-tiny")
-    assert names() == (*keepers, "service-desk-smollm2", TINY)
+    assert names() == ("kuhn-selfplay", "relay-duo", *keepers, "service-desk-smollm2", TINY)
     for name in names():
         recipe = load(name)
         text = plan(recipe)
         assert recipe.name == name
-        (learner,) = recipe.roster.values()
+        learner = next(iter(recipe.roster.values()))
         for word in (
             *recipe.learning,
             learner.policy.model,

@@ -75,3 +75,28 @@ def test_arms_and_studies_are_named_with_their_nearest(tmp_path: Path) -> None:
     )
     with pytest.raises(UnknownName, match=r"did you mean 'credit\.rule'"):
         study.plan(study.load(str(wrong)), 1)
+
+
+def test_the_studies_of_several_learners_differ_only_in_what_they_are_about() -> None:
+    arms = {arm: recipe for _, arm, recipe in study.plan(study.load("duo"), 1)}
+    assert {arm: tuple(sorted(recipe.roster)) for arm, recipe in arms.items()} == {
+        "both": ("runner", "scout"),
+        "scout-only": ("scout",),
+        "runner-only": ("runner",),
+    }
+    games = {arm: recipe for _, arm, recipe in study.plan(study.load("selfplay"), 1)}
+    assert games["pooled"].credit.model_copy(update={"pooled": False}) == games["role-wise"].credit
+    assert games["momentum"].model_copy(update={"optimiser": games["regularised"].optimiser}) == games[
+        "regularised"
+    ].model_copy(update={"name": "kuhn-momentum"})
+
+
+def test_a_game_is_told_by_its_exploitability(tmp_path: Path) -> None:
+    games = study.load("selfplay")
+    for seed, left in enumerate((0.03, 0.05)):
+        folder = RunFolder.create(tmp_path / f"kuhn-regularised-seed{seed}")
+        after = {"success": 1.0, "exploitability": left}
+        folder.describe({"seed": seed, "after": after})
+        folder.close()
+    (cell,) = study.cells(study.plan(games, 2, ["regularised"]), tmp_path)
+    assert cell.exploitability == (pytest.approx(0.04), 0.03, 0.05)

@@ -82,9 +82,11 @@ def _study(name: str, arms: list[str], seeds: int, home: Path, show_only: bool, 
 
 def _cell(cell: study.Cell) -> dict[str, object]:
     numbers = {"episodes": cell.episodes, "success": cell.success, "seconds": cell.seconds}
+    exact = {} if cell.exploitability is None else {"exploitability": list(cell.exploitability)}
     return {
         **cell.model_dump(mode="json", exclude={"courses"}),
         "seeds": [course.seed for course in cell.courses],
+        **exact,
         **{name: [None if math.isinf(n) else n for n in spread] for name, spread in numbers.items()},
     }
 
@@ -93,7 +95,8 @@ def _cells(cells: list[study.Cell]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("task", "arm"):
         table.add_column(heading)
-    for heading in ("seeds", "episodes to near best", "final success", "seconds"):
+    exact = any(cell.exploitability for cell in cells)
+    for heading in ("seeds", "episodes to near best", "final success", *["exploitability"] * exact, "seconds"):
         table.add_column(heading, justify="right")
     for number, cell in enumerate(cells):
         first = not number or cells[number - 1].task != cell.task
@@ -103,6 +106,7 @@ def _cells(cells: list[study.Cell]) -> Table:
             str(len(cell.courses)),
             _spread(cell.episodes, "{:,.0f}"),
             _spread(cell.success, "{:.2f}"),
+            *([_spread(cell.exploitability, "{:.3f}") if cell.exploitability else ""] if exact else []),
             f"{cell.seconds[0]:.0f}",
         )
     return table

@@ -18,8 +18,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: setup  ## the whole suite, slow tests included
-	$(ONE_THREAD) $(BIN)/pytest
+test: setup  ## the whole suite, slow tests included, a file at a time on each of two cores
+	$(ONE_THREAD) $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

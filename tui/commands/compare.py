@@ -138,4 +138,4 @@ def _table(key: str, target: float, arms: list[Arm]) -> Table:
 
 def _spread(numbers: tuple[float, float, float], form: str) -> str:
     mean, least, most = (form.format(n) if not math.isinf(n) else "never" for n in numbers)
-    return f"{mean} ({least}–{most})"
+    return mean if least == most else f"{mean} ({least}–{most})"

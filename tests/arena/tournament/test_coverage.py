@@ -73,21 +73,23 @@ def test_bootstrap_intervals() -> None:
     assert 0.91 <= np.mean(covered) <= 0.99  # 180 intervals know their share to ± 3 points
 
 
-def test_ignoring_pairs_would_not_cover() -> None:
-    """The reason for clusters: with identical twins in a pair, intervals that count matches are far too narrow."""
+def test_ignoring_pairs_would_count_twins_twice() -> None:
+    """The reason for clusters: with identical twins in a pair, intervals that count matches are √2 too narrow."""
     chance = np.random.default_rng(12)
-    clustered, naive = [], []
+    covered, narrower = [], []
     for _ in range(60):
         results = []
         for k in range(40):
             score = float(chance.random() < 0.5)  # equals, and both matches of a pair end alike
             results += [result("x", "y", score, f"{k}", 0), result("y", "x", 1 - score, f"{k}", 1)]
         alone = [r.model_copy(update={"match": r.match.model_copy(update={"pair": r.match.id})}) for r in results]
-        for given, kept in ((results, clustered), (alone, naive)):
-            gap = strengths(given, intervals="sandwich").estimate.gap("x", "y")
-            kept.append(gap.low <= 0 <= gap.high)
-    assert np.mean(clustered) >= 0.9
-    assert np.mean(naive) <= 0.88
+        clustered, naive = (
+            strengths(given, intervals="sandwich").estimate.gap("x", "y") for given in (results, alone)
+        )
+        covered.append(clustered.low <= 0 <= clustered.high)
+        narrower.append((naive.high - naive.low) / (clustered.high - clustered.low))
+    assert np.mean(covered) >= 0.9
+    assert np.mean(narrower) == pytest.approx(0.5**0.5, abs=0.03)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ Knows which screens there are and nothing of what they show.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
+from simarena.arena.collector import rarely
 from simarena.arena.text import one_line, visible
 from simarena.tui import clipboard, settings
 from simarena.tui.feed.opened import Line
@@ -74,11 +76,17 @@ class WatchApp(App[int]):
         self.console.push_theme(inks(self.current_theme))
         self._rooms: dict[str, Room] = {}
         self._asked_to_quit = False
+        self._while_open = ExitStack()
 
     def on_mount(self) -> None:
+        # A full collection walks every row and line: 100 ms in which no key is answered.
+        self._while_open.enter_context(rarely())
         self.theme_changed_signal.subscribe(self, self._reink)
         self.action_room("arena")
         self.set_interval(1 / LOOKS, self._look)
+
+    def on_unmount(self) -> None:
+        self._while_open.close()
 
     def _look(self) -> None:
         if self.is_running and isinstance(self.screen, Room):

@@ -11,13 +11,14 @@ import importlib
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from simarena.tui.bench.figure import peak_bytes
 
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -126,7 +127,7 @@ def answer(function: str, options: dict[str, Any]) -> None:
         done = Done(
             cpu=time.process_time() - worked,
             wall=time.perf_counter() - began,
-            peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            peak=peak_bytes() / 2**30,
             facts=facts,
         )
         _give_back()

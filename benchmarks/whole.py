@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks import model
 from benchmarks.side import ENVIRONMENT
 from benchmarks.table import Row, tell
+from simarena.tui.bench.figure import peak_bytes
 
 HERE = Path(__file__).parent
 RECIPE, SCRIPT = HERE / "service_desk.toml", HERE / "trl_service_desk.py"
@@ -67,14 +68,12 @@ class _Watch:
 
     def stop(self, tokens: float) -> None:
         """Say what it took, and end the process: what comes after the step is not its affair."""
-        import resource
-
         facts = {
             "step_cpu": time.process_time() - self._cpu,
             "step_wall": time.perf_counter() - self._wall,
             "cpu": time.process_time(),
             "wall": time.time() - self._process,
-            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            "peak": peak_bytes() / 2**30,
             "tokens": tokens,
         }
         print(f"\n{json.dumps(facts)}", flush=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from simarena.agents import completions
+from simarena.agents.engines.answers import all_of
 from simarena.arena.errors import AgentFault, MissingExtra, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
 
@@ -106,12 +107,7 @@ class OpenAIEngine:
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> list[Completion]:
         """One completion per request. Raises AgentFault for what the server refuses, or with the budget spent."""
-        tasks = [asyncio.ensure_future(self._complete(request)) for request in requests]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:  # one fault ends the call: nobody would read the other answers
-                task.cancel()
+        return await all_of(self._complete(request) for request in requests)
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:
         """Raises UsageError: the weights are the server's."""

@@ -1,6 +1,5 @@
 """Asynchronous training: it learns, no token is too old, and a kill loses nothing and doubles nothing."""
 
-import os
 import subprocess
 from collections import Counter
 
@@ -12,15 +11,10 @@ from simarena.arena.record import RunFolder
 from simarena.training.lesson import Lesson
 from simarena.training.recipe_file import parse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("home")]
 STEPS, MAX_AGE = 20, 2
 SETTINGS = ("-s", f"steps={STEPS}", "-s", "rollout.deals=8", "-s", "evaluation.deals=32", "-s", "filters.refill=0")
 AHEAD = ("-s", f"asynchronous.max_age={MAX_AGE}", "-s", "loss.correction.how=truncate")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ["SIMARENA_HOME"] = str(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

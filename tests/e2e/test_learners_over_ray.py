@@ -1,7 +1,6 @@
 """Two learners over Ray: the numbers of one process, and checkpoints that the other commands can read."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,7 @@ from simarena.tui.main import main
 
 RELAY = SUPPORT / "relay.toml"
 NAMES = ("runner", "scout")
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ["SIMARENA_HOME"] = str(tmp_path_factory.mktemp("home"))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("home")]
 
 
 @pytest.fixture(scope="module")

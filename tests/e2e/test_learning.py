@@ -1,7 +1,6 @@
 """The whole loop learns, and only from its rewards; a killed run goes on as if nothing had happened."""
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,12 +10,7 @@ from commands import command, environment, finish, kill_when
 
 from simarena.arena.record import RunFolder
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ["SIMARENA_HOME"] = str(tmp_path_factory.mktemp("home"))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("home")]
 
 
 LEARNS = ("-s", "steps=20", "-s", "rollout.deals=8", "-s", "evaluation.deals=32")

@@ -1,7 +1,6 @@
 """Two learners with a population: each its own files and metrics, and the same again after being killed."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -12,12 +11,7 @@ from simarena.arena.record import RunFolder
 
 PAIR = SUPPORT / "pair.toml"
 NAMES = ("alice", "bob")
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ["SIMARENA_HOME"] = str(tmp_path_factory.mktemp("home"))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("home")]
 
 
 def what_must_be_equal(run: Path) -> dict[str, object]:

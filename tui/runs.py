@@ -1,22 +1,39 @@
 """Finding what earlier runs left: run folders by name, their newest checkpoint, one episode of many.
 
-Run folders live under `runs/` of the working directory unless a path says otherwise. Reads only.
+Run folders live under `runs/` of the working directory unless a path says otherwise. Reads only, but for the empty
+folder by which a new run takes its name.
 """
 
 import time
+from itertools import count
 from pathlib import Path
 
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import UsageError
+from simarena.arena.errors import RunFolderError, UsageError
 from simarena.arena.index import Entry
 from simarena.arena.record import RunFolder
 
 HOME = Path("runs")
 
 
-def fresh(recipe: str) -> Path:
-    """Where a new run of this recipe goes when nobody says."""
-    return HOME / f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
+def fresh(name: str, home: Path = HOME) -> Path:
+    """An empty folder of its own for a new run of this name, also where two begin in one second.
+
+    Raises RunFolderError if it cannot be made.
+    """
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    for number in count(1):
+        path = home / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot make {path}: {error.strerror}; work where a folder can be made"
+            ) from error
+        return path
+    raise AssertionError("numbers never end")
 
 
 def folder(name: str) -> Path | None:

@@ -82,6 +82,14 @@ def test_a_resume_of_what_is_done_prints_the_same_table(cli, cup: Path) -> None:
     assert again["folder"] == first["folder"]
 
 
+def test_a_resume_goes_on_with_its_own_name_also_where_another_begins_with_it(cli, cup: Path) -> None:
+    first = json.loads(cli("tournament", "cup.toml", "--json").out)
+    Path("cup-b.toml").write_text(SCRIPT.replace("seed = 3", "seed = 4"))
+    other = json.loads(cli("tournament", "cup-b.toml", "--json").out)
+    assert other["folder"] != first["folder"]
+    assert json.loads(cli("tournament", "cup.toml", "--json", "--resume").out)["folder"] == first["folder"]
+
+
 def test_a_larger_budget_goes_on_and_another_script_does_not(cli, cup: Path) -> None:
     whole = json.loads(cli("tournament", "cup.toml", "--json", "--out", "whole").out)
     cup.write_text(SCRIPT + "[budget]\nmatches = 10\n")

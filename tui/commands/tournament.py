@@ -105,7 +105,7 @@ def _script(what: str) -> Script:
 def _folder(script: Script, what: str, out: Path | None, resume: bool) -> TournamentFolder:
     """The folder to write: a new one, or the one to go on with once it is known to hold the same tournament."""
     if not resume:
-        folder = TournamentFolder.create(out or HOME / f"{script.name}-{time.strftime('%Y%m%d-%H%M%S')}")
+        folder = TournamentFolder.create(out or runs.fresh(script.name, HOME))
         folder.describe({"name": script.name, "script": script.model_dump(mode="json")})
         return folder
     folder = TournamentFolder.resume(out or _newest(script, what))
@@ -128,10 +128,11 @@ def _newest(script: Script, what: str) -> Path:
         and (path / "results.jsonl").exists()
     ):
         return path
-    found = sorted(HOME.glob(f"{script.name}-*/run.json"))
-    if not found:
-        raise UsageError(f"no folder of tournament {script.name!r} in {HOME}/: begin it without --resume")
-    return found[-1].parent
+    begun = [path for path in HOME.glob("*/run.json") if not path.parent.is_symlink()]
+    for path in sorted(begun, key=lambda path: path.stat().st_mtime, reverse=True):
+        if TournamentFolder.open(path.parent).facts().get("name") == script.name:
+            return path.parent
+    raise UsageError(f"no folder of tournament {script.name!r} in {HOME}/: begin it without --resume")
 
 
 async def _cast(script: Script) -> tuple[Cast, Players]:

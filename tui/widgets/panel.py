@@ -27,7 +27,7 @@ class Panel(Sheet):
         self.renew()
 
     def renew(self) -> None:
-        self._laid = [row for text in self._write(self.width - 1) for row in wrapped(text, self.width - 1)]
+        self._laid = [row for text in self._write(self.width) for row in wrapped(text, self.width)]
         super().renew()
 
     def items(self) -> int:

@@ -94,7 +94,9 @@ class Sheet(ScrollView, can_focus=True):
 
     @property
     def width(self) -> int:
-        return max(1, self.scrollable_content_region.width or self.size.width)
+        """Columns for text. Those of the scroll bar are always left free: lines that are broken anew whenever it comes
+        or goes may bring it or take it away again."""
+        return max(1, self.content_size.width - self.styles.scrollbar_size_vertical)
 
     def renew(self) -> None:
         """What the sheet shows has changed: measure and draw again."""

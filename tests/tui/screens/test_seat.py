@@ -23,6 +23,12 @@ from simarena.tui.screens.seat import SeatRoom
 CLERK = "simarena.simulators.scenarios.service_desk.clerk:Clerk"
 
 
+@pytest.fixture(autouse=True)
+def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is played here is recorded under the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
 async def say(pilot: Any, words: str) -> None:
     await pilot.press(*("space" if sign == " " else sign for sign in words), "enter")
     await pilot.pause()
@@ -35,10 +41,7 @@ async def go(pilot: Any, *keys: str) -> None:
         await pilot.pause()
 
 
-async def test_a_person_plays_a_new_conversation_to_its_end_and_it_is_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_a_person_plays_a_new_conversation_to_its_end_and_it_is_recorded() -> None:
     async with shown(FakeSource(), (140, 40)) as pilot:
         await press(pilot, "6")
         assert lines_with(pilot, "a new conversation of")

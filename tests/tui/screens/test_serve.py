@@ -140,7 +140,6 @@ class browser:
         self._home, self._number = home / "profile", 0
 
     async def __aenter__(self) -> Any:
-        port = free_port()
         options = [
             "--headless",
             "--no-sandbox",
@@ -152,24 +151,28 @@ class browser:
             [
                 "chromium",
                 *options,
-                f"--remote-debugging-port={port}",
+                "--remote-debugging-port=0",
                 f"--user-data-dir={self._home}",
                 "about:blank",
             ],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "HOME": str(self._home)},
+            stderr=(self._home.parent / "chromium.log").open("wb"),
+            env=os.environ | {"HOME": str(self._home), "TMPDIR": "/tmp"},  # the path of its socket must be short
         )
         self._session = aiohttp.ClientSession()
-        for _ in range(120):
+        for _ in range(240):
             try:
+                port = (self._home / "DevToolsActivePort").read_text().split()[0]
                 async with self._session.get(f"http://127.0.0.1:{port}/json") as got:
                     pages = [one for one in json.loads(await got.text()) if one["type"] == "page"]
                 self._socket = await self._session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0)
                 return self._call
-            except (aiohttp.ClientError, IndexError):
+            except (OSError, aiohttp.ClientError, IndexError):
                 await asyncio.sleep(0.5)
-        pytest.fail("chromium did not start")
+        await self._session.close()
+        self._process.kill()
+        said = (self._home.parent / "chromium.log").read_text(errors="replace")
+        pytest.fail(f"chromium did not start (exit code {self._process.wait(20)}):\n{said}")
 
     async def __aexit__(self, *error: object) -> None:
         await self._socket.close()

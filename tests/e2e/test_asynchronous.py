@@ -12,7 +12,7 @@ from simarena.training.lesson import Lesson
 from simarena.training.recipe_file import parse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("home")]
-STEPS, MAX_AGE = 20, 2
+STEPS, MAX_AGE = 32, 2
 SETTINGS = ("-s", f"steps={STEPS}", "-s", "rollout.deals=8", "-s", "evaluation.deals=32", "-s", "filters.refill=0")
 AHEAD = ("-s", f"asynchronous.max_age={MAX_AGE}", "-s", "loss.correction.how=truncate")
 

@@ -21,7 +21,7 @@ from simarena.tui.bench.processor import Share
 from simarena.tui.casting import stand_in
 
 SCENARIO = "service-desk"
-ROUNDS = 5
+ROUNDS = 9
 """Times each is taken."""
 Viewer = Literal["none", "reads", "stalls"]
 VIEWERS: tuple[Viewer, ...] = ("none", "reads", "stalls")

@@ -122,6 +122,12 @@ class Watched(WatchApp):
         super().__init__(source)
         self.drawn = asyncio.Event()
 
+    @property
+    def at_last(self) -> bool:
+        """Whether a key down can do nothing: the conversation under the cursor has sunk to the end of the list."""
+        listing = self.screen.query_one(Listing)
+        return listing.cursor >= listing.items() - 1
+
     def on_sheet_moved(self, event: Sheet.Moved) -> None:
         if isinstance(event.sheet, Listing):
             self.screen.call_after_refresh(self.drawn.set)
@@ -131,11 +137,12 @@ async def _press_keys(app: Watched, seconds: float) -> list[Share]:
     """For each key, what it took from its arrival until the frame with its effect was drawn."""
     answers: list[Share] = []
     until = time.perf_counter() + seconds
-    for key in cycle(KEYS):
+    for usual in cycle(KEYS):
         if time.perf_counter() >= until:
             return answers
         await asyncio.sleep(PAUSE)
         app.drawn.clear()
+        key = "k" if app.at_last else usual
         before = Share.now()
         app.post_message(events.Key(key, key))
         with suppress(TimeoutError):

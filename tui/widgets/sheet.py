@@ -94,8 +94,8 @@ class Sheet(ScrollView, can_focus=True):
 
     @property
     def width(self) -> int:
-        """Columns for text. Those of the scroll bar are always left free: lines broken anew whenever it comes or goes
-        may bring it or take it away again."""
+        """Columns for text. Those of the scroll bar are always left free: lines that are broken anew when it comes
+        may take it away again."""
         return max(1, self.content_size.width - self.styles.scrollbar_size_vertical)
 
     def renew(self) -> None:

@@ -61,6 +61,11 @@ def bulletin(run: str) -> str:
     return f"sa:{run}:b"
 
 
+def orders(run: str) -> str:
+    """Trimmed stream of what people who watch ask of a training run."""
+    return f"sa:{run}:o"
+
+
 def dead_letters(run: str) -> str:
     return f"sa:{run}:dead"
 
@@ -114,8 +119,20 @@ class Pointer(Glance):
     """The outcome's named checks, with the ending."""
 
 
+Asked = Literal["pause", "resume", "stop"]
+RunState = Literal["running", "pausing", "paused", "stopping"]
+"""`pausing` and `stopping` until the step that is under way is done."""
+
+
+class Order(Frozen):
+    """Asks a training run to pause, to resume or to stop, after the step that is under way. Producer: a viewer.
+    Consumer: the trainer."""
+
+    ask: Asked
+
+
 class Bulletin(Frozen):
-    """Tells viewers of training: what the run is, or one row of its metrics. Producer: the trainer."""
+    """Tells viewers of training: what the run is, one row of its metrics, or its state. Producer: the trainer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
@@ -123,3 +140,5 @@ class Bulletin(Frozen):
     """The run's `name` and resolved `recipe`."""
     row: dict[str, float] | None = None
     """`step` and numbers by name, as in metrics.jsonl; those that are none are the strings `NaN`, `Infinity`."""
+    state: RunState | None = None
+    """Whether it goes on, when that has changed."""

@@ -1,4 +1,4 @@
-"""The bulletin: a run's metrics on its bus, for viewers who cannot see its folder.
+"""The bulletin: a run's metrics and state on its bus, for viewers; metrics for those who cannot see its folder.
 
 A tracker like the others: a copy, never the record. Best effort: nothing waits for it, and a bus that is away
 costs viewers some rows, never the run. Knows no metric by name.
@@ -35,6 +35,10 @@ class Bulletin:
 
     def log(self, step: int, metrics: Metrics) -> None:
         self._waiting.put_nowait(wire.Bulletin(row={"step": float(step), **metrics}))
+
+    def state(self, state: wire.RunState) -> None:
+        """Whether the run goes on has changed."""
+        self._waiting.put_nowait(wire.Bulletin(state=state))
 
     def close(self) -> None:
         """The block of `bulletin` ends it."""

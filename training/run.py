@@ -19,6 +19,7 @@ from simarena.arena.errors import RunFolderError
 from simarena.arena.ledger import Ledger
 from simarena.arena.messages import Frozen
 from simarena.arena.record import RunFolder
+from simarena.arena.wire import RunState
 from simarena.training import accounts, alarms, events, opposition
 from simarena.training.bulletin import bulletin
 from simarena.training.config import Recipe
@@ -39,6 +40,7 @@ from simarena.training.forking import play_on
 from simarena.training.learners import Learners
 from simarena.training.lesson import Lesson
 from simarena.training.opposition import Opposition
+from simarena.training.orders import Orders, heeding
 from simarena.training.pace import Pace, pace
 from simarena.training.pipeline import Pipeline
 from simarena.training.plan import plan
@@ -123,7 +125,14 @@ async def _run(
                 about = {"name": recipe.name, "recipe": recipe.model_dump(mode="json")}
                 async with bulletin(arena.bus, arena.run, about) as copy:
                     trackers.join(copy)
-                    return await Run(recipe, folder, arena, learners, trackers, emit).to_the_end(resume, stop)
+
+                    def tell(state: RunState) -> None:
+                        emit(events.Note(text=f"asked by a viewer: {state}"))
+                        copy.state(state)
+
+                    async with heeding(arena.bus, arena.run, stop, tell) as orders:
+                        run = Run(recipe, folder, arena, learners, trackers, emit)
+                        return await run.to_the_end(resume, orders)
         finally:
             await learners.close()
 
@@ -158,7 +167,7 @@ class Run:
         self._after: events.Block | None = None
         """The newest evaluation."""
 
-    async def to_the_end(self, resume: bool, stop: asyncio.Event) -> TrainReport:
+    async def to_the_end(self, resume: bool, orders: Orders) -> TrainReport:
         if resume:
             await self._restore()
         if self._before is None:
@@ -169,14 +178,16 @@ class Run:
         self._since = (time.monotonic(), self._step)
         self._pipeline = Pipeline(self._play, self._step, self._recipe.steps, self.max_age)
         try:
-            while self._step < self._recipe.steps and not stop.is_set():
+            while self._step < self._recipe.steps and not orders.stop.is_set():
                 await self._train_step(self._pipeline)
                 if await self._alarmed():
                     break
+                began, first = self._since
+                self._since = (began + await orders.rest(), first)
                 last = self._step == self._recipe.steps
                 if last or _due(self._step, self._recipe.evaluation.every):
                     self._after = await self._evaluate()
-                if last or stop.is_set() or _due(self._step, self._recipe.checkpoint_every):
+                if last or orders.stop.is_set() or _due(self._step, self._recipe.checkpoint_every):
                     await self._save()
         finally:
             await self._halt()

@@ -18,7 +18,9 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from simarena.arena.collector import rarely
+from simarena.arena.errors import SimArenaError
 from simarena.arena.text import one_line, visible
+from simarena.arena.wire import Asked, RunState
 from simarena.tui import clipboard, settings
 from simarena.tui.feed.opened import Line
 from simarena.tui.feed.rows import Row
@@ -38,6 +40,22 @@ LOOKS = 10.0
 """Times a second that the screen looks at the source."""
 
 
+PATIENCE = 4.0
+"""Seconds in which the same key again is a yes."""
+_ASKING: dict[Asked, tuple[str, str]] = {
+    "pause": ("P", "the run pauses when its step is done, for everyone"),
+    "resume": ("P", ""),
+    "stop": ("X", "the run stops when its step is done; it is saved, and train --resume goes on"),
+}
+"""What a run can be asked: the key, and what the person is told first."""
+_POSSIBLE: dict[RunState, tuple[Asked, ...]] = {
+    "running": ("pause", "stop"),
+    "pausing": ("resume", "stop"),
+    "paused": ("resume", "stop"),
+    "stopping": (),
+}
+
+
 class WatchApp(App[int]):
     """The terminal one wants to live in."""
 
@@ -50,6 +68,10 @@ class WatchApp(App[int]):
             for i, name in enumerate(ROOMS, 1)
         ),
         Binding("space", "hold", "Pause", id="app.pause"),
+        *(
+            Binding(key, f"ask('{asked}')", f"{asked.capitalize()} run", id=f"run.{asked}")
+            for asked, (key, _) in _ASKING.items()
+        ),
         Binding("question_mark", "help", "Help", id="app.help", key_display="?"),
         Binding("ctrl+p", "command_palette", "Commands", id="app.commands", show=False, priority=True),
         Binding("T", "next_theme", "Next theme", show=False, id="app.theme"),
@@ -75,7 +97,10 @@ class WatchApp(App[int]):
         self.set_keymap(mine.keys)
         self.console.push_theme(inks(self.current_theme))
         self._rooms: dict[str, Room] = {}
-        self._asked_to_quit = False
+        self._run: RunState | None = None
+        """Of a training run that goes on: what its keys were last shown for."""
+        self._doubtful = ""
+        """The action that was asked about a moment ago: doing it again is a yes."""
         self._while_open = ExitStack()
 
     def on_mount(self) -> None:
@@ -91,6 +116,9 @@ class WatchApp(App[int]):
     def _look(self) -> None:
         if self.is_running and isinstance(self.screen, Room):
             self.screen.glance()
+            if (run := self.source.status().run) != self._run:
+                self._run = run
+                self.refresh_bindings()
 
     def _reink(self, theme: Theme) -> None:
         self.console.pop_theme()
@@ -125,6 +153,9 @@ class WatchApp(App[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys are shown where they do something."""
+        if action == "ask":
+            run = self.source.status().run
+            return run is not None and parameters[0] in _POSSIBLE[run]
         if action != "hold":
             return True
         below = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Room)), None)
@@ -141,12 +172,33 @@ class WatchApp(App[int]):
     async def action_quit(self) -> None:
         """Quit. A conversation that goes on at a seat here is asked about first: it would be lost."""
         seat = self._rooms.get("seat")
-        if isinstance(seat, SeatRoom) and seat.playing and not self._asked_to_quit:
-            self._asked_to_quit = True
-            self.tell("your conversation goes on at the Seat screen and would be lost: q again quits", "warning")
-            self.set_timer(4, lambda: setattr(self, "_asked_to_quit", False))
+        lost = "your conversation goes on at the Seat screen and would be lost: q again quits"
+        if isinstance(seat, SeatRoom) and seat.playing and not self._sure("quit", lost):
             return
         self.exit(0)
+
+    async def action_ask(self, asked: Asked) -> None:
+        """Ask the run to pause, resume or stop once its step is done. That changes what others wait for, so it is
+        asked about first; resuming is not."""
+        key = self.get_key_display(Binding(_ASKING[asked][0], "", ""))
+        if asked != "resume" and not self._sure(asked, f"{_ASKING[asked][1]}: {key} again does it"):
+            return
+        try:
+            await self.source.ask(asked)
+        except SimArenaError as error:
+            self.tell(str(error), "error")
+        else:
+            self.tell(f"asked the run to {asked}")
+
+    def _sure(self, action: str, words: str) -> bool:
+        """Whether this was asked about a moment ago; else it is asked now."""
+        if self._doubtful == action:
+            self._doubtful = ""
+            return True
+        self._doubtful = action
+        self.tell(words, "warning")
+        self.set_timer(PATIENCE, lambda: setattr(self, "_doubtful", ""))
+        return False
 
     def chosen(self) -> Row | None:
         """The conversation that is open in the Arena."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import UnknownName, UsageError
+from simarena.arena.wire import Asked
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Line, Opened, Piece, TurnFacts
 from simarena.tui.feed.rows import Row
@@ -47,6 +48,7 @@ class FakeSource:
         self.training = TrainingBook()
         self.title = title
         self.now = Status(where="runs/fake", connection="connected")
+        self.asked: list[Asked] = []
         self._opened = dict(opened or {})
         self._whys = dict(whys or {})
         for one in rows:
@@ -96,6 +98,9 @@ class FakeSource:
         if key not in self._whys:
             raise UsageError(f"nothing was recorded on how {key!r} was credited")
         return self._whys[key]
+
+    async def ask(self, asked: Asked) -> None:
+        self.asked.append(asked)
 
     def look_again(self) -> None: ...
 

@@ -18,6 +18,7 @@ from simarena.training import recipe_file
 from simarena.training.evaluation import engines_of
 from simarena.training.events import Event, StepDone
 from simarena.training.learners import Learners
+from simarena.training.orders import Orders
 from simarena.training.run import Run
 from simarena.training.starting_point import starting_models
 from simarena.training.trackers import Trackers
@@ -64,7 +65,7 @@ async def measure(pairs: int, max_age: int, emit: Callable[[Event], None]) -> As
                 run = Interleaved(
                     recipe, folder, arena, learners, Trackers(folder.metric, [], lambda _: None), note
                 )
-                await run.to_the_end(False, asyncio.Event())
+                await run.to_the_end(False, Orders(asyncio.Event(), lambda _: None))
             finally:
                 await learners.close()
     for figure in figures(ends, ages):

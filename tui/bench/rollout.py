@@ -25,6 +25,7 @@ from simarena.training.config import Recipe
 from simarena.training.evaluation import options_of
 from simarena.training.events import Event, StepDone
 from simarena.training.learners import Learners
+from simarena.training.orders import Orders
 from simarena.training.run import Run
 from simarena.training.seating import LEARNER
 from simarena.training.starting_point import starting_model
@@ -129,4 +130,5 @@ async def _train(recipe: Recipe, folder: Path, note: Callable[[Event], None]) ->
         trackers = Trackers(run.metric, [], lambda _: None)
         async with SimulatorArena(policies=policies, seed=recipe.seed, limits=recipe.rollout.limits) as arena:
             learners = Learners({LEARNER: LocalTrainer(folder, recipe)})
-            await Run(recipe, run, arena, learners, trackers, note).to_the_end(False, asyncio.Event())
+            orders = Orders(asyncio.Event(), lambda _: None)
+            await Run(recipe, run, arena, learners, trackers, note).to_the_end(False, orders)

@@ -12,6 +12,7 @@ from simarena.arena.bus import Bus
 from simarena.arena.episodes import Episode
 from simarena.arena.errors import SimArenaError
 from simarena.arena.record import RunFolder
+from simarena.arena.wire import Asked
 from simarena.tui.feed.live import Live
 from simarena.tui.feed.opened import Opened
 from simarena.tui.feed.recorded import PERIOD, Recorded
@@ -59,6 +60,9 @@ class Arriving:
 
     async def why(self, key: str, seat: str = "") -> Why:
         return await self._now.why(key, seat)
+
+    async def ask(self, asked: Asked) -> None:
+        await self._now.ask(asked)
 
     def look_again(self) -> None:
         self._now.look_again()

@@ -48,6 +48,8 @@ GONE = 60.0
 """Seconds without a bus, or a sign of life where no run folder tells more: then the run counts as lost."""
 RETURNED = 10.0
 """Seconds for which it is said that a run is back."""
+ORDERS = 100
+"""Newest orders kept."""
 OVERHEARD = 2_000
 """Conversations of which what each turn earned is kept."""
 LIMIT = 20_000
@@ -74,6 +76,8 @@ class Live:
         self._tasks: list[asyncio.Task[None]] = []
         self._posted = "0"
         """The newest entry of the bulletin that was read."""
+        self._state: wire.RunState | None = None
+        """Of a training run: whether it goes on."""
         self._sign = 0.0
         """When the run last gave a sign of life, on the clock of the event loop."""
         self._back = 0.0
@@ -108,6 +112,7 @@ class Live:
             arrived=self._arrived,
             dropped=self._dropped,
             forgotten=self.conversations.forgotten,
+            run=self._state if self.live else None,
             detail=self._detail or (files.detail if files is not None else ""),
         )
 
@@ -154,6 +159,13 @@ class Live:
         if self._recorded is None:
             raise UsageError(f"{row.id} is followed over the bus alone: credit is in the run folder, watch that")
         raise UsageError(f"{row.id} has not been credited yet: that comes when its training step is done")
+
+    async def ask(self, asked: wire.Asked) -> None:
+        if self._state is None or not self.live:
+            raise UsageError("only a training run that goes on can be asked to pause or stop")
+        order = wire.Order(ask=asked)
+        await self._bus.push(wire.orders(self._run), order.model_dump_json().encode(), keep=ORDERS)
+        await self._bus.expire([wire.orders(self._run)], KEPT_SECONDS)
 
     def look_again(self) -> None:
         if self._recorded is not None:
@@ -285,18 +297,21 @@ class Live:
             self.conversations.lose(row.key)
 
     async def _read_bulletin(self) -> None:
-        """Where there is no run folder here: what the run tells of its training. Raises BusError."""
-        if self._recorded is not None:
-            return
+        """What the run tells of its state and, where its folder is not here, of its training. Raises BusError."""
         while entries := await self._bus.read(wire.bulletin(self._run), self._posted, count=PAGE):
             for entry in entries:
                 with contextlib.suppress(ValueError):  # a stranger may write here too
-                    told = wire.Bulletin.model_validate_json(entry.payload)
-                    if told.facts is not None:
-                        self.training.describe(told.facts)
-                    if told.row is not None and math.isfinite(told.row.get("step", math.nan)):
-                        self.training.take(told.row)
+                    self._hear_of_training(wire.Bulletin.model_validate_json(entry.payload))
             self._posted = entries[-1].id
+
+    def _hear_of_training(self, told: wire.Bulletin) -> None:
+        self._state = told.state or self._state or "running"
+        if self._recorded is not None:
+            return
+        if told.facts is not None:
+            self.training.describe(told.facts)
+        if told.row is not None and math.isfinite(told.row.get("step", math.nan)):
+            self.training.take(told.row)
 
     async def _settle_doubts(self) -> None:
         """Rows whose last move may have been dropped: once their stream is forgotten they have ended."""

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simarena.arena.episodes import Episode
-from simarena.arena.errors import RunFolderError, SimArenaError, UnknownName
+from simarena.arena.errors import RunFolderError, SimArenaError, UnknownName, UsageError
 from simarena.arena.record import RunFolder
 from simarena.arena.text import one_line
+from simarena.arena.wire import Asked
 from simarena.training import accounts
 from simarena.training.accounts import Account
 from simarena.tui.feed.conversations import Conversations
@@ -169,6 +170,9 @@ class Recorded:
             going_on = self.folder.written  # before looking: what was written last must still be read
             self.look_again()
             self._going_on = going_on
+
+    async def ask(self, asked: Asked) -> None:
+        raise UsageError("a run is asked over its bus, and none can be reached here")
 
     def look_again(self) -> None:
         """Take in what is new in the folder; what cannot be read now is told by `status` and tried again."""

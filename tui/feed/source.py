@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from simarena.arena.episodes import Episode
+from simarena.arena.wire import Asked
 from simarena.tui.feed.conversations import Conversations
 from simarena.tui.feed.opened import Opened
 from simarena.tui.feed.status import Status
@@ -59,6 +60,13 @@ class Source(Protocol):
         """How the turns of a seat were credited; the first learning seat if none is named.
 
         Raises UsageError, in words for the person, where nothing was recorded.
+        """
+        ...
+
+    async def ask(self, asked: Asked) -> None:
+        """Ask the run to pause, resume or stop after the step that is under way; its answer is `status().run`.
+
+        Raises UsageError or BusError, in words for the person, where it cannot be asked.
         """
         ...
 

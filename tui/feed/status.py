@@ -6,6 +6,8 @@ Also says the one line that a person sees when there is nothing, or no longer an
 from dataclasses import dataclass
 from typing import Literal
 
+from simarena.arena.wire import RunState
+
 Connection = Literal["opening", "recorded", "following", "connected", "silent", "reconnecting", "ended", "lost"]
 """`recorded`: a finished run's files. `following`: files of a run that goes on. `connected`: its bus.
 `silent`: its bus is there, the run gives no sign of life.
@@ -29,6 +31,8 @@ class Status:
     """Moves skipped because this viewer was too slow; rows are right again with their next move."""
     forgotten: int = 0
     """Conversations given up to bound memory; the oldest ended ones go first."""
+    run: RunState | None = None
+    """Whether a training run that can be asked to pause or stop goes on; None for any other."""
     detail: str = ""
     """What is wrong and what to do, in one line; empty if all is well."""
 

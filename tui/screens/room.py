@@ -87,6 +87,8 @@ class Room(Screen[None]):
         text = Text.assemble(" ", (sign, ink), f" {status.connection}")
         if (held := self.watch_app.held) is not None:
             text.append(f"  ‖ paused, +{max(0, status.arrived - held):,} new", "alarm")
+        if status.run not in (None, "running"):
+            text.append(f"  ‖ the run is {status.run}", "alarm")
         if status.detail:
             text.append(f"  {status.detail}", "warn")
         if not status.over:

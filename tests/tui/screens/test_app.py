@@ -237,3 +237,30 @@ async def test_an_app_that_breaks_down_is_exit_code_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(WatchApp, "_look", first_look)
     monkeypatch.setattr(WatchApp, "run_async", partialmethod(WatchApp.run_async, headless=True))
     assert await run_app(talk()) == int(breaks)
+
+
+async def test_pausing_and_stopping_a_run_asks_first_and_resuming_does_not() -> None:
+    source = FakeSource()
+    async with shown(source, (120, 30)) as pilot:
+        await press(pilot, "P", "X")
+        assert source.asked == []
+        assert not lines_with(pilot, "Stop run"), "nobody can be asked here"
+        source.set(run="running")
+        await press(pilot, "2")
+        assert lines_with(pilot, "P Pause run")
+        await press(pilot, "P")
+        assert lines_with(pilot, "the run pauses when its step is done, for everyone: P again does it")
+        assert source.asked == []
+        await press(pilot, "X")
+        assert lines_with(pilot, "it is saved, and train --resume goes on: X again does it")
+        assert source.asked == [], "another key is no yes"
+        await press(pilot, "X")
+        assert source.asked == ["stop"]
+        source.set(run="paused")
+        await press(pilot, "1")
+        assert lines_with(pilot, "the run is paused")
+        await press(pilot, "P")
+        assert source.asked == ["stop", "resume"]
+        source.set(run="stopping")
+        await press(pilot, "P", "X", "X")
+        assert source.asked == ["stop", "resume"]

@@ -205,12 +205,23 @@ class PopulationOptions(Frozen):
     rule: Rule = "prioritised"
     """Whom to meet: the `latest`, everyone in a `uniform` way, `prioritised` by whom it loses to, the `uncertain`,
     or the one that does best against it, as an `exploiter` would be met."""
+    gate: float = Field(default=0, ge=0, lt=1)
+    """Rate at which a learner must be expected to beat its newest snapshot, by the ratings, for another to be
+    taken; 0: one is taken every time."""
     matches: int = Field(default=32, ge=0)
     """Games between a new snapshot and each other member, from each pair of seats, for the pay-off matrix."""
 
     @property
     def used(self) -> bool:
         return self != PopulationOptions()
+
+    @model_validator(mode="after")
+    def _needed(self) -> "PopulationOptions":
+        fields = PopulationOptions.model_fields
+        idle = [key for key in ("size", "gate", "matches") if getattr(self, key) != fields[key].default]
+        if idle and not self.every:
+            raise ValueError(f"population.{idle[0]} is not used without snapshots: set population.every")
+        return self
 
 
 class EvaluationOptions(Frozen):

@@ -80,23 +80,35 @@ class Opposition:
             own = [episode.outcome[seat] for seat in self._own(episode) if seat in episode.outcome]
             if met and own:
                 outcomes.append(math.fsum(own) / len(own))
+                present = [str(episode.seats[seat].spec.policy) for seat in self._own(episode)]
+                rest = [value for seat, value in episode.outcome.items() if seat not in self._own(episode)]
+                theirs = math.fsum(rest) / len(rest) if rest else 1 - outcomes[-1]
                 for member in met:
-                    self.book = self.book.met(member, outcomes[-1])
+                    self.book = self.book.met(member, present, outcomes[-1], theirs)
         self.score = math.fsum(outcomes) / len(outcomes) if outcomes else self.score
         known = {} if self.score is None else {"population/score": self.score}
         return {"population/members": float(len(self.book.members)), **known} if self.book.members else {}
 
     async def grow(self, step: int) -> dict[str, float]:
-        """Take a snapshot of every learner, play it against the others, and say what the pay-offs look like."""
+        """Take a snapshot of every learner that is ready to join, play it against the others, and say what the
+        pay-offs and the ratings look like."""
         for name in self._recipe.roster:
+            if not self.book.ready(name, self._recipe.population.gate):
+                continue
             member = Member(name=f"{name}@{step}", learner=name, step=step)
             await self._learners.snapshot(name, self._file(member))
             self.book = self.book.joined(member, self._recipe.population.size)
+            member = self.book.of(name)[-1]
             await self._revive(member)
             for other in self.book.members:
                 await self._pay(member, other)
         share, _ = self.book.cycles()
-        return {"population/members": float(len(self.book.members)), "population/cyclic": share}
+        rated = {name: self.book.ratings[name][0] for name in self._recipe.roster if name in self.book.ratings}
+        return {
+            "population/members": float(len(self.book.members)),
+            "population/cyclic": share,
+            **{f"population/rating/{name}": mu for name, mu in rated.items()},
+        }
 
     async def restore(self, book: Any) -> None:
         """Go on with this book: every snapshot in it speaks again."""
@@ -172,9 +184,8 @@ class Opposition:
         return speaker(self._recipe, member.learner, self._slot_of(member), self._heat)
 
     def _slot_of(self, member: Member) -> str:
-        """Snapshots take the slots in turn, so that versions in a slot only rise."""
-        options = self._recipe.population
-        return _slot(member.learner, member.step // options.every % options.size)
+        """Newer snapshots take the slots of those that left, so that versions in a slot only rise."""
+        return _slot(member.learner, member.slot)
 
     def _file(self, member: Member) -> Path:
         return self._home / f"{member.name}.safetensors"

@@ -1,12 +1,14 @@
 """The population: who a learner has been and who else it meets, how it does against each, and whom to meet next.
 
-A pure book of names and numbers, the same after a resume. Knows no weights, no arena and no file; `opposition.py`
+A pure book of names and numbers, the same after a resume. How strong everyone is, the ladder of the tournaments
+says; whom to meet and who joins are both read off it. Knows no weights, no arena and no file; `opposition.py`
 brings its members to life.
 """
 
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +16,7 @@ from pydantic import Field
 from simarena.arena.errors import UsageError
 from simarena.arena.messages import Frozen
 from simarena.arena.tournament.ratings.cycles import alpha_rank, cyclic
+from simarena.arena.tournament.ratings.ladder import Ladder
 from simarena.training.config import Rule
 
 DECAY = 0.97
@@ -32,6 +35,8 @@ class Member(Frozen):
     """Of a snapshot."""
     agent: str = ""
     """Of one that is no snapshot: as it is written for a seat."""
+    slot: int = 0
+    """Of a snapshot: the engine that speaks for it, of those kept for its learner's."""
 
 
 class Tally(Frozen):
@@ -40,10 +45,9 @@ class Tally(Frozen):
     points: float = 0.0
     games: float = 0.0
 
-    @property
-    def rate(self) -> float:
-        """Mean outcome, drawn towards ½ while there are few games (one of each is added)."""
-        return (self.points + 1) / (self.games + 2)
+    def rate(self, expected: float) -> float:
+        """Mean outcome, drawn towards what the ratings expect while there are few games (two such are added)."""
+        return (self.points + 2 * expected) / (self.games + 2)
 
     def after(self, outcome: float, decay: float = 1.0) -> "Tally":
         return Tally(points=decay * self.points + outcome, games=decay * self.games + 1)
@@ -57,6 +61,8 @@ class Population(Frozen):
     """Member → how the present learners have done against it, newer games weighing more."""
     payoff: dict[str, dict[str, Tally]] = Field(default_factory=dict)
     """Member → member → how the first has done against the second."""
+    ratings: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """Member or present learner → (mu, sigma) on the ladder, from all of these games."""
 
     def of(self, learner: str) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.learner == learner)
@@ -66,35 +72,57 @@ class Population(Frozen):
         snapshots = [one for one in self.of(member.learner) if not one.agent]
         leaving = {one.name for one in snapshots[: max(0, len(snapshots) + 1 - size)]}
         kept = tuple(one for one in self.members if one.name not in leaving)
+        taken = {one.slot for one in snapshots if one.name not in leaving}
+        member = member.model_copy(update={"slot": min(set(range(size)) - taken)})
         records = {name: tally for name, tally in self.records.items() if name not in leaving}
         payoff = {
             name: {other: tally for other, tally in row.items() if other not in leaving}
             for name, row in self.payoff.items()
             if name not in leaving
         }
-        return Population(members=(*kept, member), records=records, payoff=payoff)
+        ratings = {name: known for name, known in self.ratings.items() if name not in leaving}
+        if member.learner in ratings and not member.agent:  # it is the present learner
+            ratings[member.name] = ratings[member.learner]
+        return Population(members=(*kept, member), records=records, payoff=payoff, ratings=ratings)
 
-    def met(self, member: str, outcome: float) -> "Population":
-        """After one more game of a present learner against this member, with the learner's outcome."""
+    def ready(self, learner: str, gate: float) -> bool:
+        """Whether the present learner is to join: it is expected to beat its newest snapshot at this rate."""
+        snapshots = [one for one in self.of(learner) if not one.agent]
+        return not snapshots or not gate or self.expected(learner, snapshots[-1]) >= gate
+
+    def expected(self, learner: str, member: Member) -> float:
+        """Chance in (0, 1), by the ratings alone, that the present learner does better than this member."""
+        return Ladder.of(self.ratings).chance(learner, member.name)
+
+    def met(self, member: str, learners: Sequence[str], outcome: float, theirs: float) -> "Population":
+        """After one more game of present learners against this member, with the outcomes of both sides."""
         tally = self.records.get(member, Tally()).after(outcome, DECAY)
-        return self.model_copy(update={"records": {**self.records, member: tally}})
+        ladder = Ladder.of(self.ratings)
+        ladder.meet([sorted(set(learners)), [member]], [outcome, theirs])
+        return self.model_copy(update={"records": {**self.records, member: tally}, "ratings": ladder.ratings})
 
     def paid(self, one: str, other: str, outcomes: Sequence[tuple[float, float]]) -> "Population":
         """After games between two members, with the outcomes of both."""
         payoff = {name: dict(row) for name, row in self.payoff.items()}
+        ladder = Ladder.of(self.ratings)
         for mine, theirs in outcomes:
+            ladder.meet([[one], [other]], [mine, theirs])
             for first, second, outcome in ((one, other, mine), (other, one, theirs)):
                 row = payoff.setdefault(first, {})
                 row[second] = row.get(second, Tally()).after(outcome)
-        return self.model_copy(update={"payoff": payoff})
+        return self.model_copy(update={"payoff": payoff, "ratings": ladder.ratings})
 
     def choose(self, learner: str, rule: Rule, chance: random.Random) -> Member:
         """Whom to meet next among those who can take this learner's seats."""
         members = self.of(learner)
         if not members:
             raise UsageError(f"learner {learner!r} has no population yet")
-        weights = RULES[rule](members, self.records)
-        return chance.choices(members, weights)[0]
+        return chance.choices(members, RULES[rule]([self._met(learner, member) for member in members]))[0]
+
+    def _met(self, learner: str, member: Member) -> "Met":
+        """What is known of meeting this member, in the eyes of whoever plays the learner's other seats."""
+        tally = self.records.get(member.name, Tally())
+        return Met(member.step, tally.rate(self.expected(learner, member)), tally.games)
 
     def cycles(self) -> tuple[float, Mapping[str, float]]:
         """(share of decided triples that are A > B > C > A, alpha-rank of each member that has met all others).
@@ -106,7 +134,7 @@ class Population(Frozen):
         if len(names) < 3:
             return 0.0, {}
         _, share = cyclic(np.array([[_ahead(tally) for tally in row] for row in tallies], dtype=np.float64))
-        rates = np.array([[tally.rate if tally.games else 0.5 for tally in row] for row in tallies])
+        rates = np.array([[tally.rate(0.5) for tally in row] for row in tallies])
         return share, dict(zip(names, alpha_rank(rates).tolist(), strict=True))
 
 
@@ -117,40 +145,43 @@ def _ahead(tally: Tally) -> int:
     return int(math.copysign(1, gap)) if abs(gap) > SIGMAS * 0.5 / math.sqrt(tally.games) else 0
 
 
-Weigh = Callable[[Sequence[Member], Mapping[str, Tally]], list[float]]
+class Met(NamedTuple):
+    """What is known of meeting one member."""
+
+    step: int
+    rate: float
+    """Chance that the present learner does better."""
+    games: float
+    """Behind it, beside the ratings; older ones count less."""
 
 
-def _latest(members: Sequence[Member], records: Mapping[str, Tally]) -> list[float]:
+Weigh = Callable[[Sequence[Met]], list[float]]
+
+
+def _latest(known: Sequence[Met]) -> list[float]:
     """The newest snapshot; a scripted agent where there is none."""
-    newest = max(member.step for member in members)
-    return [float(member.step == newest) for member in members]
+    newest = max(one.step for one in known)
+    return [float(one.step == newest) for one in known]
 
 
-def _uniform(members: Sequence[Member], records: Mapping[str, Tally]) -> list[float]:
+def _uniform(known: Sequence[Met]) -> list[float]:
     """Everyone equally often: fictitious self-play (Heinrich et al. 2015)."""
-    return [1.0] * len(members)
+    return [1.0] * len(known)
 
 
-def _prioritised(members: Sequence[Member], records: Mapping[str, Tally]) -> list[float]:
+def _prioritised(known: Sequence[Met]) -> list[float]:
     """Whom it loses to, f(p) = (1 − p)²: prioritised fictitious self-play (Vinyals et al. 2019)."""
-    return [(1 - _rate(member, records)) ** 2 + 1e-6 for member in members]
+    return [(1 - one.rate) ** 2 + 1e-6 for one in known]
 
 
-def _uncertain(members: Sequence[Member], records: Mapping[str, Tally]) -> list[float]:
+def _uncertain(known: Sequence[Met]) -> list[float]:
     """Whom it might beat or not, by the variance of the estimated rate: even matches, and those hardly played."""
-    games = [records.get(member.name, Tally()).games for member in members]
-    rates = [_rate(member, records) for member in members]
-    return [rate * (1 - rate) / (count + 3) for rate, count in zip(rates, games, strict=True)]
+    return [one.rate * (1 - one.rate) / (one.games + 3) for one in known]
 
 
-def _exploiter(members: Sequence[Member], records: Mapping[str, Tally]) -> list[float]:
+def _exploiter(known: Sequence[Met]) -> list[float]:
     """The one member it does worst against, until that is no longer so."""
-    rates = [_rate(member, records) for member in members]
-    return [float(rate == min(rates)) for rate in rates]
-
-
-def _rate(member: Member, records: Mapping[str, Tally]) -> float:
-    return records.get(member.name, Tally()).rate
+    return [float(one.rate == min(other.rate for other in known)) for one in known]
 
 
 RULES: dict[Rule, Weigh] = {

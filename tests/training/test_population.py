@@ -11,7 +11,7 @@ from simarena.arena.episodes import Seat
 from simarena.arena.errors import UsageError
 from simarena.training.alarms import WINDOW, selfplay
 from simarena.training.opposition import Opposition
-from simarena.training.population import RULES, Member, Population, Tally
+from simarena.training.population import RULES, Member, Met, Population, Tally
 from simarena.training.recipe_file import parse
 
 
@@ -33,21 +33,23 @@ def test_the_oldest_snapshot_leaves_and_scripted_agents_stay() -> None:
 
 
 def test_what_is_known_of_a_member_leaves_with_it() -> None:
-    book = grown(0, 10, size=2).met("learner@0", 1.0).paid("learner@0", "learner@10", [(1.0, 0.0)])
+    book = grown(0, 10, size=2).met("learner@0", ["learner"], 1.0, 0.0)
+    book = book.paid("learner@0", "learner@10", [(1.0, 0.0)])
     after = book.joined(snapshot(20), 2)
     assert after.records == {}
     assert after.payoff == {"learner@10": {}}
+    assert after.ratings.keys() == {"learner", "learner@10", "learner@20"}
 
 
 def test_newer_games_weigh_more_and_few_games_say_little() -> None:
     book = grown(0)
-    assert Tally().rate == 0.5
+    assert Tally().rate(0.7) == 0.7
     for _ in range(60):
-        book = book.met("learner@0", 0.0)
+        book = book.met("learner@0", ["learner"], 0.0, 1.0)
     for _ in range(60):
-        book = book.met("learner@0", 1.0)
+        book = book.met("learner@0", ["learner"], 1.0, 0.0)
     tally = book.records["learner@0"]
-    assert tally.rate > 0.8
+    assert tally.rate(0.5) > 0.8
     assert tally.games < 34  # 1 / (1 - decay)
 
 
@@ -75,16 +77,48 @@ def test_each_rule_meets_whom_it_is_for(rule: str, favourite: str, never: set[st
 
 
 def test_uniform_meets_everyone_equally_and_prioritised_by_the_square_of_losses() -> None:
-    members = grown(0, 10).members
-    assert RULES["uniform"](members, RECORDS) == [1.0, 1.0, 1.0]
-    echo, start, later = RULES["prioritised"](members, RECORDS)
-    assert (echo, start, later) == pytest.approx(((11 / 12) ** 2, (2 / 12) ** 2, (6 / 12) ** 2), abs=1e-5)
+    known = [Met(0, 1 / 12, 10), Met(0, 10 / 12, 10), Met(10, 6 / 12, 10)]
+    assert RULES["uniform"](known) == [1.0, 1.0, 1.0]
+    assert RULES["prioritised"](known) == pytest.approx([(11 / 12) ** 2, (2 / 12) ** 2, (6 / 12) ** 2], abs=1e-5)
 
 
 def test_who_was_hardly_played_is_uncertain() -> None:
-    members = grown(0, 10).members
-    weights = RULES["uncertain"](members, {"echo": Tally(points=50, games=100)})
-    assert weights[1] == weights[2] > weights[0]
+    often, never, other = RULES["uncertain"]([Met(0, 0.5, 100), Met(0, 0.5, 0), Met(10, 0.5, 0)])
+    assert never == other > often
+
+
+def strong(book: Population, games: int = 30) -> Population:
+    """The echo beats everyone, the present learner all of its past."""
+    for _ in range(games):
+        book = book.paid("echo", "learner@0", [(1.0, 0.0)]).met("learner@0", ["learner"], 1.0, 0.0)
+    return book
+
+
+def test_who_was_never_met_is_judged_by_the_ratings() -> None:
+    """It has met only the weaker of two, and the stronger has beaten that one always."""
+    book = strong(grown(0))
+    assert "echo" not in book.records
+    echo, start = (book.expected("learner", member) for member in book.members)
+    assert echo < 0.6 < start
+    assert book.choose("learner", "exploiter", random.Random(0)).name == "echo"
+
+
+def test_a_snapshot_joins_when_the_ratings_say_it_is_better_than_the_one_before() -> None:
+    book = grown(0)
+    assert grown().ready("learner", 0.9), "somebody must be the first"
+    assert book.ready("learner", 0.0)
+    assert not book.ready("learner", 0.6), "nothing is known yet"
+    book = strong(book)
+    assert book.ready("learner", 0.6)
+    after = book.joined(snapshot(10), 8)
+    assert after.ratings["learner@10"] == after.ratings["learner"]
+    assert not after.ready("learner", 0.6), "it is as good as itself"
+
+
+def test_a_newcomer_takes_the_engine_of_who_left() -> None:
+    """Also where some steps brought none: no two members speak through one engine."""
+    book = grown(0, 30, 40, size=2)
+    assert [(one.name, one.slot) for one in book.of("learner")[1:]] == [("learner@30", 1), ("learner@40", 0)]
 
 
 def test_nobody_to_meet_is_said() -> None:
@@ -118,7 +152,7 @@ def test_a_cycle_within_luck_is_none() -> None:
 
 
 def test_the_book_is_the_same_after_a_checkpoint() -> None:
-    book = paid(grown(0, 10, 20), {(0, 10): 0.8}).met("echo", 0.25)
+    book = paid(grown(0, 10, 20), {(0, 10): 0.8}).met("echo", ["learner"], 0.25, 0.75)
     again = Population.model_validate(book.model_dump(mode="json"))
     assert again == book
     assert Population.model_validate_json(book.model_dump_json()) == book
@@ -170,7 +204,7 @@ def test_what_it_does_against_each_decides_whom_it_meets_next(tmp_path: Path) ->
         }
         one = episode([0.0], id=f"train-0/{number}/0", deal=number)
         assert opposition.learn_from([one.model_copy(update=told)])["population/members"] == 2
-    assert {name: tally.rate > 0.5 for name, tally in opposition.book.records.items()} == {
+    assert {name: tally.rate(0.5) > 0.5 for name, tally in opposition.book.records.items()} == {
         "frozen:raider": False,
         ASKERS[0]: True,
     }
@@ -228,3 +262,10 @@ def test_and_not_otherwise(scores: list[float], anchors: dict[int, float]) -> No
 def test_a_population_without_use_is_refused(more: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse({"name": "a", "scenario": {"name": "relay"}, **more})
+
+
+@pytest.mark.parametrize("key", ["size", "gate", "matches"])
+def test_what_only_snapshots_use_is_refused_where_there_are_none(key: str) -> None:
+    told = HARDENED | {"population": {**HARDENED["population"], key: 0.5 if key == "gate" else 4}}  # type: ignore[dict-item]
+    with pytest.raises(UsageError, match=f"population.{key} is not used without snapshots"):
+        parse(told)

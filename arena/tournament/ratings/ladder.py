@@ -6,7 +6,7 @@ an estimate is asked for, so that a scheduler can hold a ladder.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from openskill.models import PlackettLuce, PlackettLuceRating
@@ -28,6 +28,19 @@ class Ladder:
         for result in results:
             self.update(result)
 
+    @classmethod
+    def of(cls, ratings: Mapping[str, tuple[float, float]]) -> "Ladder":
+        """One that goes on from these ratings."""
+        ladder = cls()
+        for entrant, (mu, sigma) in ratings.items():
+            ladder._ratings[entrant] = ladder._model.rating(mu=mu, sigma=sigma, name=entrant)
+        return ladder
+
+    @property
+    def ratings(self) -> dict[str, tuple[float, float]]:
+        """(mu, sigma) of everyone known."""
+        return {entrant: self.rating(entrant) for entrant in self._ratings}
+
     def _new(self, entrant: str) -> PlackettLuceRating:
         return self._model.rating(name=entrant)
 
@@ -40,8 +53,12 @@ class Ladder:
         members = [entrant for side in sides for entrant in side]
         if len(scores) < 2 or len(set(members)) < len(members):
             return
+        self.meet(sides, list(scores.values()))
+
+    def meet(self, sides: Sequence[Sequence[str]], scores: Sequence[float]) -> None:
+        """Learn from one match between sides of distinct entrants, by their scores; equal ones are a tie."""
         teams = [[self._ratings.setdefault(name, self._new(name)) for name in side] for side in sides]
-        rated = self._model.rate(teams, scores=[round(scores[side], 9) for side in scores])
+        rated = self._model.rate(teams, scores=[round(score, 9) for score in scores])
         for side, team in zip(sides, rated, strict=True):
             self._ratings.update(zip(side, team, strict=True))
 

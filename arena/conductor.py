@@ -35,6 +35,7 @@ from simarena.arena.post import Post
 from simarena.arena.protocols import Scenario, Step
 from simarena.arena.seeds import derive, rng
 from simarena.arena.specs import AgentSpec
+from simarena.arena.together import together
 from simarena.arena.tokens import TurnRecord, trail
 from simarena.arena.topology import Topology
 from simarena.arena.wire import TurnReply
@@ -197,12 +198,7 @@ class Conductor:
         """Every mover's action for this turn, asked for at once."""
         if len(seats) == 1:
             return {seats[0]: await self._ask_one(stage, seats[0])}
-        asked = [asyncio.create_task(self._ask_one(stage, seat)) for seat in seats]
-        try:
-            return dict(zip(seats, await asyncio.gather(*asked), strict=True))
-        finally:
-            for task in asked:  # where one fails, nobody waits for the others any more
-                task.cancel()
+        return dict(zip(seats, await together(self._ask_one(stage, seat) for seat in seats), strict=True))
 
     async def _ask_one(self, stage: _Stage, seat: str) -> Action:
         job = stage.job

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from simarena.arena.arena import SimulatorArena
 from simarena.arena.episodes import Episode
+from simarena.arena.together import together
 from simarena.training.credit.forks import State, further, pilots
 from simarena.training.credit.rewards import RewardWeights, weighted
 from simarena.training.credit.vine import ForkCreditOptions
@@ -66,7 +67,7 @@ async def play_on(
     for number in range(2):
         states = sorted(wanted)
         name = f"{prefix}-{number}"
-        found = await asyncio.gather(*(explore(state, wanted[state], name) for state in states))
+        found = await together(explore(state, wanted[state], name) for state in states)
         for state, forks in zip(states, found, strict=True):
             episodes += forks
             finished = [fork for fork in forks if fork.ending == "finished"]

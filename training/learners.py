@@ -4,12 +4,12 @@ With one learner its files and metrics have no name; with several each has a fol
 no rollout and no weights.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from simarena.arena.arena import SimulatorArena
+from simarena.arena.together import together
 from simarena.training.config import Recipe
 from simarena.training.exact import Question
 from simarena.training.samples import Sample
@@ -34,7 +34,7 @@ class Learners:
 
     async def update(self, batches: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
         """One step of every learner, each on its own samples; their metrics."""
-        metrics = await asyncio.gather(*(one.update(batches[name]) for name, one in self._trainers.items()))
+        metrics = await together(one.update(batches[name]) for name, one in self._trainers.items())
         return named(dict(zip(self._trainers, metrics, strict=True)))
 
     async def values(

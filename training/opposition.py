@@ -132,9 +132,10 @@ class Opposition:
             for seat in self._recipe.learning:
                 seats = seats_of(self._recipe, evaluation.temperature)
                 for other, name in self._recipe.learning.items():
-                    if other != seat:
-                        start = speaker(self._recipe, name, start_of(name), evaluation.temperature)
-                        seats[other] = start if anchor == START else anchor
+                    if other != seat and anchor == START:
+                        seats[other] = speaker(self._recipe, name, start_of(name), evaluation.temperature)
+                    elif other != seat:
+                        seats[other] = anchor
                 outcomes += await self._play(seats, evaluation.deals, f"anchor-{step}-{anchor}-{seat}", seat)
             scores[anchor] = math.fsum(outcomes) / len(outcomes) if outcomes else 0.0
         return scores

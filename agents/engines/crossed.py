@@ -5,12 +5,12 @@ of an earlier version, whose number is in the record, so that training knows wha
 share.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.specs import EngineSpec, build_engine
+from simarena.arena.together import together
 
 
 class CrossedEngine:
@@ -40,7 +40,7 @@ class CrossedEngine:
                 found = await engine.generate([requests[place] for place in mine])
                 answers.update(zip(mine, found, strict=True))
 
-        await asyncio.gather(ask(False), ask(True))
+        await together([ask(False), ask(True)])
         return [answers[place] for place in range(len(requests))]
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:

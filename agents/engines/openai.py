@@ -12,9 +12,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from simarena.agents import completions
-from simarena.agents.engines.answers import all_of
 from simarena.arena.errors import AgentFault, MissingExtra, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
+from simarena.arena.together import together
 
 try:
     import openai
@@ -107,7 +107,7 @@ class OpenAIEngine:
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> list[Completion]:
         """One completion per request. Raises AgentFault for what the server refuses, or with the budget spent."""
-        return await all_of(self._complete(request) for request in requests)
+        return await together(self._complete(request) for request in requests)
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:
         """Raises UsageError: the weights are the server's."""

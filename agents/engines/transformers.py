@@ -26,6 +26,7 @@ from simarena.agents.engines.turns import TurnWriter, Written
 from simarena.agents.engines.weights import fitted
 from simarena.arena.errors import UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
+from simarena.arena.together import together
 
 LINGER = 0.003
 """Seconds without a new call after which an idle engine begins; little against the passes it saves."""
@@ -123,7 +124,7 @@ class TransformersEngine:
         loop = asyncio.get_running_loop()
         turns = [_Turn(request, loop.create_future()) for request in requests]
         self._enqueue(turns)
-        return list(await asyncio.gather(*(turn.answer for turn in turns)))
+        return await together(turn.answer for turn in turns)
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:
         """Replace every weight. Raises UsageError if a name or shape is not the model's; then nothing changes.

@@ -25,12 +25,12 @@ from torch.nn import Linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from simarena.agents import models
-from simarena.agents.engines.answers import all_of
 from simarena.agents.engines.turns import TurnWriter, Written
 from simarena.agents.engines.vllm_worker import OWNER
 from simarena.agents.engines.weights import fitted
 from simarena.arena.errors import AgentFault, MissingExtra, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
+from simarena.arena.together import together
 
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
@@ -133,7 +133,7 @@ class VLLMEngine:
         """One completion per request. Raises AgentFault for a prompt that is longer than the model can read."""
         written = [self._writer.write(request) for request in requests]
         async with self._turn():
-            return await all_of(self._sample(one) for one in written)
+            return await together(self._sample(one) for one in written)
 
     async def update_weights(self, version: int, weights: Mapping[str, Any]) -> None:
         """Replace every weight. Raises UsageError if a name or shape is not the model's; then nothing changes.

@@ -5,7 +5,6 @@ found a tie. The panel's verdict is what more than half of the jurors found, els
 read abstains; if all abstain, that is a tie too, so that confusing the jury wins nothing. Knows no tournament.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -15,6 +14,7 @@ from simarena.arena.errors import UsageError
 from simarena.arena.messages import Frozen
 from simarena.arena.protocols import Verdict
 from simarena.arena.specs import EngineSpec, resolve
+from simarena.arena.together import together
 from simarena.simulators.judges.cases import length, readings
 from simarena.simulators.judges.jurors import Choice, EngineJuror, Juror, RuleJuror
 
@@ -81,7 +81,7 @@ class Panel:
             raise UsageError(f"a panel compares two seats, {episode.scenario!r} has {sorted(episode.seats)}")
         first, second = episode.seats
         cases = readings(episode, self._question, (first, second))
-        answers = await asyncio.gather(*(juror.choose(case) for juror in self._jurors for case in cases))
+        answers = await together(juror.choose(case) for juror in self._jurors for case in cases)
         return [
             Ballot(
                 episode=episode.id,

@@ -3,7 +3,8 @@
 Intel's MKL, inside torch, picks other kernels for other shapes, and on Intel's processors those round
 differently: a conversation would then differ in the last bit with its batch mates. Its strict mode makes them
 agree at full speed. On other makers' processors MKL has one path, and asking would send it to its slowest. The
-library reads the setting at its first product, so whatever computes imports this module. Knows no model.
+library reads the setting at its first product, and some libraries make one while they are loaded, so the packages
+that compute import this module before anything else. Knows no model.
 """
 
 import os

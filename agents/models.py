@@ -21,7 +21,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from simarena.agents import exactness, smollm2  # noqa: F401  (exactness speaks to the matrix library, once)
+from simarena.agents import smollm2
 from simarena.arena.errors import UsageError
 
 Dtype = Literal["float32", "bfloat16"]

@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AttentionInterface
 
-from simarena.agents import exactness  # noqa: F401  (read by the matrix library at its first product)
 from simarena.arena.errors import UsageError
 
 NAME = "simarena_exact"

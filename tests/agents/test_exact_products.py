@@ -1,12 +1,17 @@
 """The matrix library is asked for exact products where it needs to be asked, before it is first used."""
 
+import os
 import subprocess
 import sys
 
-from simarena.agents.exactness import wants_strict
+import pytest
+
+from simarena.agents.exactness import SETTING, wants_strict
 
 PROBE = """
-import simarena.agents.engines.attention, torch
+import importlib, sys
+importlib.import_module(sys.argv[1])
+import torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
 rows = torch.randn(64, 576)
@@ -24,6 +29,9 @@ def test_intel_is_asked_and_others_are_left_alone():
     assert not wants_strict("vendor_id : GenuineIntel\nflags : fpu avx ")
 
 
-def test_a_row_is_the_same_in_any_product_in_a_fresh_process():
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
+@pytest.mark.parametrize("first", ["simarena.agents.engines.attention", "simarena.training.learner"])
+def test_a_row_is_the_same_in_any_product_in_a_fresh_process(first: str) -> None:
+    """Whatever is loaded first: some libraries multiply while they are loaded, and the setting is read once."""
+    unasked = {name: value for name, value in os.environ.items() if name != SETTING}
+    done = subprocess.run([sys.executable, "-c", PROBE, first], env=unasked, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

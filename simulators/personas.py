@@ -5,7 +5,7 @@ other splits are new combinations of the traits met in training. Knows no scenar
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from simarena.arena.errors import UnknownName
 from simarena.arena.messages import Frozen
@@ -16,12 +16,16 @@ Topic = Literal["task", "details", "account", "code"]
 TOPICS: tuple[Topic, ...] = ("task", "details", "account", "code")
 
 
+Kind = Literal["cooperative", "adversary", "benign_twin"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
 class Persona(Frozen):
     """One kind of person. The defaults are the easiest customer there is."""
 
     name: str
     split: Split = "train"
-    kind: Literal["cooperative", "adversary", "benign_twin"] = "cooperative"
+    kind: Kind = "cooperative"
     style: Literal["plain", "terse", "chatty"] = "plain"
     """Terse uses as few words as possible; chatty adds sentences that name other cities and days."""
     opens_with: tuple[Topic, ...] = ("task", "details", "account")
@@ -77,6 +81,14 @@ def of_split(split: Split, table: Iterable[Persona]) -> dict[str, Persona]:
     require_disjoint("persona names", *([p.name for p in side] for side in sides.values()))
     require_disjoint("persona traits", *([_traits(p) for p in side] for side in sides.values()))
     return {persona.name: persona for persona in sides[split]}
+
+
+def of_kinds(kinds: Iterable[str], table: dict[str, Persona]) -> dict[str, Persona]:
+    """Those of these kinds. Raises UnknownName."""
+    for kind in (kinds := tuple(kinds)):
+        if kind not in KINDS:
+            raise UnknownName("kind of persona", kind, KINDS)
+    return {name: persona for name, persona in table.items() if persona.kind in kinds}
 
 
 def choose(names: Iterable[str] | None, table: dict[str, Persona]) -> tuple[Persona, ...]:

@@ -9,11 +9,12 @@ from simarena.arena.messages import Action, ToolCall, ToolResult, call, say
 from simarena.arena.protocols import Step
 from simarena.arena.seeds import rng
 from simarena.arena.specs import build_scenario
+from simarena.simulators.personas import KINDS
 from simarena.simulators.scenarios.service_desk import ServiceDesk
 from simarena.simulators.scenarios.service_desk.database import Account, Database, Trip
 from simarena.simulators.scenarios.service_desk.goals import Goal
 from simarena.simulators.scenarios.service_desk.tools import Desk, use
-from simarena.simulators.splits import SPLITS, require_disjoint
+from simarena.simulators.splits import SPLITS, Split, require_disjoint
 
 NUMBERS = ("11", "12", "13", "14", "15", "16")
 DATABASE = Database(
@@ -268,3 +269,16 @@ def test_nobody_is_shown_the_code_an_impostor_lacks():
         code = state.desk.database.account(state.deal.goal.account).code
         errand = state.deal.errand
         assert code not in {*errand.facts.values(), *errand.wrong}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_people_can_be_narrowed_to_kinds_in_every_split(split: Split) -> None:
+    everyone = {persona.name for persona in ServiceDesk(split).personas}
+    found = {kind: {persona.name for persona in ServiceDesk(split, kinds=[kind]).personas} for kind in KINDS}
+    assert all(found.values())
+    assert set.union(*found.values()) == everyone
+    assert sum(map(len, found.values())) == len(everyone)
+    with pytest.raises(UnknownName, match="kind of persona 'adversaries'"):
+        ServiceDesk(split, kinds=["adversaries"])
+    with pytest.raises(UnknownName, match="impostor"):
+        ServiceDesk("train", kinds=["cooperative"], personas=["impostor"])

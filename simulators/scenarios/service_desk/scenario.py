@@ -15,7 +15,7 @@ from simarena.arena.protocols import Scenario, Step
 from simarena.arena.specs import AgentSpec
 from simarena.simulators.adversaries import ADVERSARIES
 from simarena.simulators.hearing import hear, words
-from simarena.simulators.personas import PERSONAS, choose, of_split
+from simarena.simulators.personas import KINDS, PERSONAS, choose, of_kinds, of_split
 from simarena.simulators.scenarios.service_desk import checks as check
 from simarena.simulators.scenarios.service_desk.goals import draw
 from simarena.simulators.scenarios.service_desk.lexicon import lexicon
@@ -30,11 +30,12 @@ TURN, VIOLATION, SUCCESS = -0.02, -0.5, 1.0
 
 
 class ServiceDesk(Scenario[State]):
-    """Options: `split`, `personas` (names within the split; all by default), `patience` in assistant turns,
-    `reticent`: nobody tells anything before being asked, so that conversations are long.
+    """Options: `split`, `kinds` of personas (in every split; all by default), `personas` (names within the split
+    and those kinds; all by default), `patience` in assistant turns, `reticent`: nobody tells anything before being
+    asked, so that conversations are long.
 
-    Raises UnknownName for a persona that is not of the split, UsageError for a split or patience that
-    cannot be, ScenarioError if the splits overlap.
+    Raises UnknownName for a kind or a persona that is not there, UsageError for a split or patience that cannot
+    be, ScenarioError if the splits overlap.
     """
 
     name = "service-desk"
@@ -43,6 +44,7 @@ class ServiceDesk(Scenario[State]):
     def __init__(
         self,
         split: Split = "train",
+        kinds: Sequence[str] = KINDS,
         personas: Sequence[str] | None = None,
         patience: int = 10,
         reticent: bool = False,
@@ -52,7 +54,7 @@ class ServiceDesk(Scenario[State]):
         if patience < 1:
             raise UsageError(f"patience must be at least 1 assistant turn, got {patience}")
         self.split, self.patience = split, patience
-        self.personas = choose(personas, of_split(split, PERSONAS + ADVERSARIES))
+        self.personas = choose(personas, of_kinds(kinds, of_split(split, PERSONAS + ADVERSARIES)))
         if not self.personas:
             raise UsageError("personas is empty: name at least one, or leave it out for all of the split")
         if reticent:

@@ -16,7 +16,7 @@ def tournament() -> dict:
     return {
         "scenario": {"name": "secret", "options": {"split": "heldout"}},
         "format": {"kind": "round-robin"},
-        "best_of": 4,
+        "best_of": 20,
         "rating": {"method": "score"},
         "limits": {"turns": 8, "turn_tokens": 16, "clipped": "speak", "turn_seconds": 300},
         "entrants": {

@@ -15,7 +15,7 @@ def tournament() -> dict:
     return {
         "scenario": {"name": "service-desk", "options": {"split": "heldout"}},
         "format": {"kind": "block"},
-        "best_of": 6,
+        "best_of": 32,
         "trials": 2,
         "limits": {"turns": 24, "turn_tokens": 16, "clipped": "speak", "turn_seconds": 300},
         "entrants": {

@@ -5,7 +5,6 @@ Everything is local: nothing here reaches a network. Knows no engine and no trai
 
 import os
 from pathlib import Path
-from typing import Literal
 
 import torch
 from huggingface_hub import snapshot_download
@@ -22,9 +21,8 @@ from transformers import (
 from transformers.utils import logging
 
 from simarena.agents import smollm2
+from simarena.agents.precision import Dtype
 from simarena.arena.errors import UsageError
-
-Dtype = Literal["float32", "bfloat16"]
 
 logging.disable_progress_bar()  # a bar per reload would drown the run's own progress
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import PreTrainedModel
@@ -24,6 +24,7 @@ from simarena.agents.engines.kv import KeyStore
 from simarena.agents.engines.sampling import uniforms
 from simarena.agents.engines.turns import TurnWriter, Written
 from simarena.agents.engines.weights import fitted
+from simarena.agents.precision import Dtype, chosen
 from simarena.arena.errors import UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.together import together
@@ -69,7 +70,7 @@ class TransformersEngine:
         policy: the name of these weights in records.
         max_batch: conversations decoded together.
         cache_mib: most memory for keys and values, in MiB.
-        dtype: float32, or bfloat16 where the hardware has it.
+        dtype: float32, bfloat16 where the hardware has it, or auto: what a product is faster in here.
         device: `cpu`, or a torch device such as `cuda`; bit-equality is promised on `cpu` alone.
 
     Raises UsageError if the model cannot be found, read or served. Sets torch to one thread: more of them are
@@ -83,14 +84,13 @@ class TransformersEngine:
         *,
         max_batch: int = 128,
         cache_mib: int = 1024,
-        dtype: models.Dtype = "float32",
+        dtype: Dtype | Literal["auto"] = "float32",
         device: str = "cpu",
     ) -> None:
         torch.set_num_threads(1)
         folder = models.locate(model)
-        _check_dtype(dtype, device)
         self.policy = policy
-        self.model = _load(folder, dtype, device)
+        self.model = _load(folder, chosen(dtype, device), device)
         self._version = 0
         self._max_batch = max_batch
         self._eyes = Eyes(self.model, folder) if hasattr(self.model.config, "vision_config") else None
@@ -268,7 +268,7 @@ class TransformersEngine:
             self._eyes.forget()
 
 
-def _load(folder: Path, dtype: models.Dtype, device: str) -> PreTrainedModel:
+def _load(folder: Path, dtype: Dtype, device: str) -> PreTrainedModel:
     model = models.load_model(folder, dtype, attention=attention.NAME)
     kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ())
     if not model._supports_attention_backend or kinds - {"full_attention", "sliding_attention"}:
@@ -287,10 +287,3 @@ def _store(model: PreTrainedModel, cache_mib: int) -> KeyStore:
         dtype=model.dtype,
         device=model.device,
     )
-
-
-def _check_dtype(dtype: models.Dtype, device: str) -> None:
-    """bfloat16 without hardware support is emulated, and several times slower than float32."""
-    native = torch.cuda.is_bf16_supported() if device != "cpu" else torch.cpu._is_avx512_bf16_supported()
-    if dtype == "bfloat16" and not native:
-        raise UsageError(f"device {device!r} has no native bfloat16: use float32")

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from peft import LoraConfig
@@ -28,6 +28,7 @@ from simarena.agents import models
 from simarena.agents.engines.turns import TurnWriter, Written
 from simarena.agents.engines.vllm_worker import OWNER
 from simarena.agents.engines.weights import fitted
+from simarena.agents.precision import Dtype, chosen
 from simarena.arena.errors import AgentFault, MissingExtra, UsageError
 from simarena.arena.protocols import Completion, GenerateRequest
 from simarena.arena.together import together
@@ -65,7 +66,7 @@ class VLLMEngine:
         max_batch: conversations decoded together.
         cache_mib: memory for keys and values, in MiB; it must hold one conversation of `positions` tokens.
         positions: longest conversation in tokens, where the model allows more.
-        dtype: float32, or bfloat16 where the hardware has it.
+        dtype: float32, bfloat16 where the hardware has it, or auto: what a product is faster in here.
         adapters: LoRA adapters that may be in use at once, one for a seat; a request names its folder.
         adapter_rank: the largest rank among them.
 
@@ -81,7 +82,7 @@ class VLLMEngine:
         max_batch: int = 128,
         cache_mib: int = 1024,
         positions: int = 4096,
-        dtype: models.Dtype = "float32",
+        dtype: Dtype | Literal["auto"] = "float32",
         adapters: int = 0,
         adapter_rank: int = 16,
     ) -> None:
@@ -94,7 +95,7 @@ class VLLMEngine:
             "model": str(folder),
             "skip_tokenizer_init": True,  # ids go in and come out
             "generation_config": "vllm",  # sampling is what the request says, and nothing else
-            "dtype": dtype,
+            "dtype": chosen(dtype, "cuda" if torch.cuda.is_available() else "cpu"),
             "max_model_len": positions,
             "max_num_seqs": max_batch,
             "kv_cache_memory_bytes": cache_mib * 2**20,

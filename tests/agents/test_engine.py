@@ -10,7 +10,7 @@ import psutil
 import pytest
 import torch
 
-from simarena.agents import models, tiny
+from simarena.agents import models, precision, tiny
 from simarena.agents.engines.sampling import sample, uniforms
 from simarena.agents.engines.transformers import LINGER, TransformersEngine
 from simarena.arena.errors import AgentFault, UsageError
@@ -330,3 +330,20 @@ def test_a_family_with_its_own_attention_is_refused(tmp_path: Path, folder: Path
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "mamba"
     with pytest.raises(UsageError, match="cannot serve MambaForCausalLM"):
         TransformersEngine(str(tmp_path))
+
+
+def test_the_format_is_chosen_by_what_is_faster_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setattr(precision, "gain", lambda device: 0.6)  # it has the instructions and is slower in them
+    assert precision.chosen("auto", "cpu") == "float32"
+    assert TransformersEngine(str(folder), dtype="auto").model.dtype == torch.float32
+    monkeypatch.setattr(precision, "gain", lambda device: 1.8)
+    assert TransformersEngine(str(folder), dtype="auto").model.dtype == torch.bfloat16
+    assert precision.chosen("float32", "cpu") == "float32"
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    assert precision.chosen("auto", "cpu") == "float32"
+
+
+def test_the_gain_is_measured() -> None:
+    assert 0.01 < precision.gain("cpu") < 100
+    assert precision.gain("cpu") == precision.gain("cpu")

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from simarena.tui.bench import bus, overlap, slowdown, watch
+from simarena.training.recipe_file import load
+from simarena.tui.bench import bus, overlap, rollout, slowdown, watch
 from simarena.tui.bench.figure import Figure
 
 
@@ -19,6 +20,14 @@ async def test_bus_figures_have_names_units_and_something_to_compare_with() -> N
     assert all(figure.value > 0 for figure in figures[:3])
     assert all(figure.unit and figure.against for figure in figures)
     assert "target 1500" in figures[2].against
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings"),
+    [*((recipe, rollout.SETTINGS) for recipe in rollout.RECIPES.values()), (overlap.RECIPE, overlap.SETTINGS)],
+)
+def test_what_the_benchmarks_change_fits_the_recipes_as_they_are(recipe: str, settings: tuple[str, ...]) -> None:
+    assert load(recipe, settings).evaluation.deals == 1
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ RECIPE = "service-desk-tiny"
 BLOCK = 5
 """Steps one way before the other has its turn; the first and the last of each are not counted, since in them both
 ways are at work."""
-SETTINGS = ("backend=ray", "evaluation.every=0", "evaluation.deals=1", "checkpoint_every=1000")
+SETTINGS = ("backend=ray", "evaluation.every=0", "evaluation.deals=1", "checkpoint_every=1000", "keep_every=0")
 
 
 class Interleaved(Run):

@@ -38,7 +38,7 @@ from simarena.tui.casting import stand_in
 RECIPES = {"tiny": "service-desk-tiny", "smollm2": "service-desk-smollm2"}
 BATCH = {"tiny": 64, "smollm2": 8}
 """Conversations that wait at once."""
-_SHORT = ("backend=inproc", "evaluation.every=0", "evaluation.deals=1", "checkpoint_every=1000")
+SETTINGS = ("backend=inproc", "evaluation.every=0", "evaluation.deals=1", "checkpoint_every=1000", "keep_every=0")
 """Overrides that leave little but the steps."""
 TOKENS = 24
 """Tokens sampled for each."""
@@ -48,7 +48,7 @@ TARGET = 5.0
 
 async def measure(model: str, steps: int, emit: Callable[[Event], None]) -> AsyncIterator[Figure]:
     """All figures of a model, one at a time as they are known."""
-    recipe = recipe_file.load(RECIPES[model], [f"steps={steps}", *_SHORT])
+    recipe = recipe_file.load(RECIPES[model], [f"steps={steps}", *SETTINGS])
     folder = await starting_model(recipe, emit)
     prompts = await _prompts(recipe, BATCH[model])
     engine, plain = await _tokens(folder, prompts)

@@ -3,15 +3,34 @@
 Number i of a seed is fixed, whatever else is sampled beside it. Knows no model.
 """
 
+import threading
+
 import numpy as np
 import torch
 from torch import Tensor
 
 
+class _Philox(threading.local):
+    """A generator for each thread that is set to a seed: making one asks the system for entropy first, which takes
+    longer than a few numbers do."""
+
+    def __init__(self) -> None:
+        self._bits = np.random.Philox(key=0)
+        self._fresh = self._bits.state
+
+    def raw(self, seed: int, count: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+        key = np.array([seed & (1 << 64) - 1, 0], dtype=np.uint64)
+        self._bits.state = {**self._fresh, "state": {**self._fresh["state"], "key": key}}
+        return self._bits.random_raw(count)
+
+
+_PHILOX = _Philox()
+
+
 def uniforms(seed: int, count: int) -> list[float]:
     """The first `count` numbers in [0, 1) of this seed: Philox 4x64-10 (Salmon et al. 2011), 32 bits each."""
-    raw = np.random.Philox(key=seed & (1 << 64) - 1).random_raw(count)
-    return [float(number) for number in (raw >> np.uint64(32)) / 2.0**32]
+    numbers: list[float] = ((_PHILOX.raw(seed, count) >> np.uint64(32)) / 2.0**32).tolist()
+    return numbers
 
 
 def sample(logits: Tensor, temperature: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:

@@ -242,6 +242,15 @@ def test_generation_is_set_up_for_speed(engine: TransformersEngine) -> None:
     assert torch.get_num_threads() == 1
 
 
+def test_the_numbers_of_a_seed_are_philox_and_the_same_after_any_other() -> None:
+    for seed in (0, 7, 2**63 + 5, 2**64 - 1):
+        raw = np.random.Philox(key=seed).random_raw(9)
+        plain = [float(number >> np.uint64(32)) / 2.0**32 for number in raw]
+        uniforms(1, 3)
+        assert uniforms(seed, 9) == plain
+        assert uniforms(seed, 4) == plain[:4]
+
+
 def test_sampling_follows_the_distribution_and_never_draws_the_impossible() -> None:
     logits = torch.tensor([[0.0, -torch.inf, 1.0, 2.0]]).expand(4000, 4)
     uniform = torch.tensor(uniforms(3, 4000), dtype=torch.float64)

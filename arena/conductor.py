@@ -33,7 +33,7 @@ from simarena.arena.lanes import Lanes
 from simarena.arena.messages import Action, Draft, Limits, Message, Observation, Text, ToolResult, View
 from simarena.arena.post import Post
 from simarena.arena.protocols import Scenario, Step
-from simarena.arena.seeds import derive, rng
+from simarena.arena.seeds import cards, derive
 from simarena.arena.specs import AgentSpec
 from simarena.arena.together import together
 from simarena.arena.tokens import TurnRecord, trail
@@ -315,7 +315,7 @@ def _opened(job: Job) -> _Stage:
     try:
         if job.beginning is not None:
             return _forked(job, job.beginning)
-        state = job.scenario.deal(rng("deal", job.scenario.name, job.deal))
+        state = job.scenario.deal(cards(job.scenario.name, job.deal))
         return _Stage(job, job.scenario.topology(), state)
     except SimArenaError:
         raise

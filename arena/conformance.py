@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from simarena.arena.errors import ScenarioError
 from simarena.arena.messages import WORLD, Action, Draft, Message, Observation, Text, ToolCall, ToolResult, View
 from simarena.arena.protocols import Scenario, Step
-from simarena.arena.seeds import derive, rng
+from simarena.arena.seeds import cards, derive
 
 Player = Callable[[Observation], Action]
 """Plays one seat in the check, where random actions would not get far."""
@@ -92,7 +92,7 @@ class _Rehearsal:
         return first
 
     def _rng(self) -> random.Random:
-        return rng("deal", self.scenario.name, self.number)
+        return cards(self.scenario.name, self.number)
 
     def _movers(self, state: Any) -> tuple[str, ...]:
         seats = self._call("to_act", lambda: self.scenario.to_act(state))

@@ -12,7 +12,7 @@ from simarena.arena.episodes import Episode, Parent, Reward, Turn
 from simarena.arena.errors import RecordError, UsageError
 from simarena.arena.messages import Action, Message
 from simarena.arena.protocols import Scenario, Step
-from simarena.arena.seeds import rng
+from simarena.arena.seeds import cards
 from simarena.arena.specs import AgentSpec
 from simarena.arena.topology import Topology
 
@@ -45,7 +45,7 @@ def beginning(scenario: Scenario[Any], episode: Episode, turn: int, seats: Mappi
     before = {name: seat.spec for name, seat in episode.seats.items()}
     if gained := sorted(set(seats) - set(before)):
         raise _changed(episode, 0, f"nobody sat at {', '.join(gained)}")
-    state, topology = scenario.deal(rng("deal", scenario.name, episode.deal)), scenario.topology()
+    state, topology = scenario.deal(cards(scenario.name, episode.deal)), scenario.topology()
     told = [message for message in episode.messages if message.turn == 0]
     _agree(episode, 0, told, _drafted(topology, scenario.opening(state)), {}, {})
     for index in range(1, turn + 1):

@@ -21,6 +21,11 @@ def rng(*path: Name) -> random.Random:
     return random.Random(derive(*path))
 
 
+def cards(scenario: str, deal: int) -> random.Random:
+    """What the deal of this number is drawn from in this scenario: the same wherever it is played."""
+    return rng("deal", scenario, deal)
+
+
 def uniform(*path: Name) -> float:
     """One number in [0, 1) for this path, without building a generator."""
     return (derive(*path) >> 10) / float(1 << 53)

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from simarena.arena.episodes import Episode
 from simarena.arena.ledger import Fate, Ledger
-from simarena.arena.seeds import derive, rng
+from simarena.arena.seeds import rng
 from simarena.training import monitors
 from simarena.training.accounts import Account, accounts
 from simarena.training.config import Recipe
 from simarena.training.credit import Evidence, GroupCredit, TurnCredit, assign
 from simarena.training.credit.statistics import CreditOptions
+from simarena.training.deals import Deals
 from simarena.training.filters import fates, ranked, rejection, repaired
 from simarena.training.groups import Group, form
 from simarena.training.privileged import hint
@@ -28,6 +29,7 @@ class Lesson:
     def __init__(self, recipe: Recipe, step: int, ledger: Ledger, evidence: Evidence | None = None) -> None:
         self._recipe, self.step, self._ledger = recipe, step, ledger
         self._evidence = evidence or Evidence()
+        self._deals = Deals(recipe, step)
         self._groups: list[Group] = []
         self._rejections: list[str] = []
         self.credits: list[tuple[Group, GroupCredit]] = []
@@ -49,10 +51,9 @@ class Lesson:
             return []
         kept = {group.key.deal for group, why in self._judged() if not why}
         missing = rollout.deals - len(kept)
-        deals = []
-        for number in range(len(self._numbers), len(self._numbers) + missing):
-            deals.append(self._deal(number))
-            self._numbers[deals[-1]] = number
+        deals = self._deals.take(missing)
+        for deal in deals:
+            self._numbers[deal] = len(self._numbers)
         self._rounds += 1
         for deal in deals:
             for member in range(rollout.group):
@@ -63,9 +64,6 @@ class Lesson:
     def prefix(self) -> str:
         """First part of the step's episode ids."""
         return f"train-{self.step}"
-
-    def _deal(self, number: int) -> int:
-        return derive("deals", self._recipe.seed, self.step, number) % 2**31
 
     def number(self, deal: int) -> int:
         """The place of a deal among those asked for in this step."""

@@ -15,7 +15,7 @@ def plan(recipe: Recipe) -> str:
         *_learners(recipe),
         ("others", ", ".join(_others(recipe)) or "cast by the scenario"),
         *_opponents(recipe),
-        ("group", f"deal × seat, {recipe.rollout.group} episodes each"),
+        ("group", f"deal × seat, {recipe.rollout.group} episodes each{_balance(recipe)}"),
         ("filters", " ".join(f"{name}={value}" for name, value in _flat(recipe.filters))),
         ("cost/step", _cost(recipe)),
         *_ahead(recipe),
@@ -23,6 +23,11 @@ def plan(recipe: Recipe) -> str:
         ("trackers", ", ".join(("jsonl", *recipe.trackers))),
     ]
     return "\n".join(f"{name:<10} {text}" for name, text in rows)
+
+
+def _balance(recipe: Recipe) -> str:
+    labels = " × ".join(recipe.rollout.balance)
+    return f"; every {labels} equally often" if labels else ""
 
 
 def _learners(recipe: Recipe) -> list[tuple[str, str]]:

@@ -51,6 +51,9 @@ class RolloutOptions(Frozen):
     deals: int = Field(default=16, gt=0)
     group: int = Field(default=8, gt=0)
     """G: episodes of one deal, whose returns are compared."""
+    balance: tuple[str, ...] = ()
+    """Labels of the scenario, such as `persona`: each step plays all of their values equally often, as far as its
+    deals go. Empty: deals are drawn at random."""
     concurrency: int = Field(default=128, gt=0)
     """Conversations in flight."""
     people: int = Field(default=1, gt=0)

@@ -20,6 +20,7 @@ from simarena.arena.specs import build_scenario
 from simarena.arena.text import visible
 from simarena.training import recipe_file
 from simarena.training.config import Recipe
+from simarena.training.deals import Deals
 from simarena.training.evaluation import options_of, require_records, seats_of
 from simarena.training.events import Note
 from simarena.training.plan import plan
@@ -90,6 +91,7 @@ def _check(recipe: Recipe) -> None:
     """Refuse what can be seen to be wrong before a run folder is made."""
     for split in ("train", recipe.evaluation.split):
         rules = build_scenario(recipe.scenario.name, options_of(recipe, split))
+    Deals(recipe, 0).take(1)
     cast_seats(rules, seats_of(recipe, recipe.rollout.temperature))
     require_records(recipe)
     for model in sorted({recipe.learner(name).policy.model for name in (*recipe.roster, *recipe.frozen)}):

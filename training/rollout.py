@@ -53,7 +53,7 @@ class RolloutOptions(Frozen):
     """G: episodes of one deal, whose returns are compared."""
     balance: tuple[str, ...] = ()
     """Labels of the scenario, such as `persona`: each step plays all of their values equally often, as far as its
-    deals go. Empty: deals are drawn at random."""
+    deals go, also where chance would not (as with pairs of cards in Leduc). Empty: deals are drawn at random."""
     concurrency: int = Field(default=128, gt=0)
     """Conversations in flight."""
     people: int = Field(default=1, gt=0)

@@ -51,6 +51,7 @@ def test_the_table_of_names_is_the_wires() -> None:
         wire.conversation(run, "EPISODE"),
         wire.pointers(run),
         wire.bulletin(run),
+        wire.orders(run),
         wire.dead_letters(run),
         wire.runs(),
         wire.alive(run),

@@ -13,9 +13,6 @@ from simarena.tui.feed.source import Source
 
 SIZE = (132, 38)
 """Columns and lines."""
-_STILL = 1.0
-"""Seconds without a change after which a screen is taken to be filled."""
-_LOOKS = 20
 _FONTS = re.compile(r"@font-face \{[^}]*\}\s*")
 _FAMILY = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
@@ -38,7 +35,7 @@ async def picture(
         for key in keys:
             await pilot.press(key)
             await _settled(pilot)
-        drawn.append(await _still(pilot, f"simarena watch {source.title}"))
+        drawn.append(app.export_screenshot(title=f"simarena watch {source.title}", simplify=True))
         app.exit(0)
 
     await app.run_async(headless=True, size=size, auto_pilot=shoot)
@@ -48,17 +45,6 @@ async def picture(
 async def _settled(pilot: Pilot[object]) -> None:
     await pilot.app.workers.wait_for_complete()
     await pilot.pause(0.3)
-
-
-async def _still(pilot: Pilot[object], title: str) -> str:
-    """The screen once it has held still for a while: on a busy machine it takes its time to fill."""
-    drawn = ""
-    for _ in range(_LOOKS):
-        before, drawn = drawn, pilot.app.export_screenshot(title=title, simplify=True)
-        if drawn == before:
-            break
-        await pilot.pause(_STILL)
-    return drawn
 
 
 def _alone(svg: str) -> str:

@@ -77,11 +77,12 @@ class Opposition:
         for episode in sorted(episodes, key=lambda one: one.id):
             seated = [one.spec for one in episode.seats.values()]
             met = [name for spec, name in members if spec in seated]
-            own = [episode.outcome[seat] for seat in self._own(episode) if seat in episode.outcome]
+            ours = self._own(episode)
+            own = [episode.outcome[seat] for seat in ours if seat in episode.outcome]
             if met and own:
                 outcomes.append(math.fsum(own) / len(own))
-                present = [str(episode.seats[seat].spec.policy) for seat in self._own(episode)]
-                rest = [value for seat, value in episode.outcome.items() if seat not in self._own(episode)]
+                present = [str(episode.seats[seat].spec.policy) for seat in ours]
+                rest = [value for seat, value in episode.outcome.items() if seat not in ours]
                 theirs = math.fsum(rest) / len(rest) if rest else 1 - outcomes[-1]
                 for member in met:
                     self.book = self.book.met(member, present, outcomes[-1], theirs)

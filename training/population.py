@@ -69,7 +69,7 @@ class Population(Frozen):
 
     def joined(self, member: Member, size: int) -> "Population":
         """With one more snapshot, and without the oldest of its learner if there are now more than `size`."""
-        snapshots = [one for one in self.of(member.learner) if not one.agent]
+        snapshots = self._snapshots(member.learner)
         leaving = {one.name for one in snapshots[: max(0, len(snapshots) + 1 - size)]}
         kept = tuple(one for one in self.members if one.name not in leaving)
         taken = {one.slot for one in snapshots if one.name not in leaving}
@@ -87,8 +87,12 @@ class Population(Frozen):
 
     def ready(self, learner: str, gate: float) -> bool:
         """Whether the present learner is to join: it is expected to beat its newest snapshot at this rate."""
-        snapshots = [one for one in self.of(learner) if not one.agent]
+        snapshots = self._snapshots(learner)
         return not snapshots or not gate or self.expected(learner, snapshots[-1]) >= gate
+
+    def _snapshots(self, learner: str) -> list[Member]:
+        """Oldest first."""
+        return [one for one in self.of(learner) if not one.agent]
 
     def expected(self, learner: str, member: Member) -> float:
         """Chance in (0, 1), by the ratings alone, that the present learner does better than this member."""
@@ -117,12 +121,13 @@ class Population(Frozen):
         members = self.of(learner)
         if not members:
             raise UsageError(f"learner {learner!r} has no population yet")
-        return chance.choices(members, RULES[rule]([self._met(learner, member) for member in members]))[0]
-
-    def _met(self, learner: str, member: Member) -> "Met":
-        """What is known of meeting this member, in the eyes of whoever plays the learner's other seats."""
-        tally = self.records.get(member.name, Tally())
-        return Met(member.step, tally.rate(self.expected(learner, member)), tally.games)
+        ladder = Ladder.of(self.ratings)
+        tallies = [self.records.get(member.name, Tally()) for member in members]
+        known = [
+            Met(member.step, tally.rate(ladder.chance(learner, member.name)), tally.games)
+            for member, tally in zip(members, tallies, strict=True)
+        ]
+        return chance.choices(members, RULES[rule](known))[0]
 
     def cycles(self) -> tuple[float, Mapping[str, float]]:
         """(share of decided triples that are A > B > C > A, alpha-rank of each member that has met all others).

@@ -52,9 +52,9 @@ def locate(name: str) -> RunFolder:
     return RunFolder.open(path)
 
 
-def known() -> list[RunFolder]:
-    """All run folders under `runs/`, oldest first."""
-    found = [path.parent for path in HOME.glob("*/run.json") if not path.parent.is_symlink()]
+def known(home: Path = HOME) -> list[RunFolder]:
+    """All run folders under `runs/` or another place, oldest first."""
+    found = [path.parent for path in home.glob("*/run.json") if not path.parent.is_symlink()]
     return [RunFolder(path) for path in sorted(found, key=lambda path: (path / "run.json").stat().st_mtime)]
 
 

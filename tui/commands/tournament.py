@@ -128,10 +128,9 @@ def _newest(script: Script, what: str) -> Path:
         and (path / "results.jsonl").exists()
     ):
         return path
-    begun = [path for path in HOME.glob("*/run.json") if not path.parent.is_symlink()]
-    for path in sorted(begun, key=lambda path: path.stat().st_mtime, reverse=True):
-        if TournamentFolder.open(path.parent).facts().get("name") == script.name:
-            return path.parent
+    for begun in reversed(runs.known(HOME)):
+        if begun.facts().get("name") == script.name:
+            return begun.path
     raise UsageError(f"no folder of tournament {script.name!r} in {HOME}/: begin it without --resume")
 
 
